@@ -1,4 +1,4 @@
-"""What is raised for unusable input: one diagnostic, as the command prints it."""
+"""Exceptions for unusable input: one diagnostic each, as the command prints it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any
 
 
 class Error(ValueError):
-    """Unusable input. Its text says what is wrong, where, what is allowed, and the nearest right spelling."""
+    """Unusable input. The message says what is wrong, where, what is allowed, and the nearest valid spelling."""
 
     what: str
-    """What is wrong, in one sentence."""
+    """Fault, in one sentence."""
     key: str
-    """The key of the spec that it stands at; empty if it stands at none."""
+    """Spec key at fault; empty if there is none."""
     place: str | None
-    """The file with line and column, or the argument."""
+    """File with line and column, or the argument."""
     nearest: str | None
-    """The nearest right spelling."""
+    """Nearest valid spelling."""
     allowed: list[str]
-    """What would have been allowed."""
+    """Allowed values."""
     help: str | None
-    """What can be done about it."""
+    """Remedy."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ def _again(kind: type[Error], message: str, fields: dict[str, Any]) -> Error:
 
 
 class SpecError(Error):
-    """A system, or a value that is set in it, cannot be used."""
+    """Unusable system, or unusable value set in it."""
 
 
 class WorkloadError(Error):
-    """A workload, or how it is to be run, cannot be used."""
+    """Unusable workload, or unusable options of its run."""

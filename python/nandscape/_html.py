@@ -1,4 +1,4 @@
-"""A result as a notebook shows it."""
+"""Results in notebooks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FIGURES = ("mean", "p50", "p99", "p99_9", "p99_99", "max")
 
 
 def page(result: Any) -> str:
-    """A compact table of a result."""
+    """Renders a compact table of a result."""
     data = result.to_dict()
     state = "ok" if data["ok"] else "partial" if data["partial"] else "checks failed"
     head = f"<b>{escape(data['system'])}</b> {escape(' '.join(data['workload']))} ({state}, seed {data['seed']})"

@@ -1,4 +1,4 @@
-"""Runs, and machines that are run in steps."""
+"""Runs, and machines that run in steps."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ._system import System
 from ._table import Table
 
 SystemLike = System | str | os.PathLike[str] | Mapping[str, Any]
-"""A system, a shipped one's name, a file, or a dict."""
+"""System object, name of a shipped system, file, or dict."""
 
 Recorded = bool | Literal["waits"]
-"""Whether requests are recorded, and with what each waited for."""
+"""Whether requests are recorded, and with their waits."""
 
 Policy = Callable[..., Any]
-"""A function that decides in place of a policy of the spec. What it is given and what it answers depends on the key:
+"""Function that replaces a policy of the spec. Its argument and its result depend on the key:
 
 ``flash.ftl.gc.victim``: a ``VictimView``; the closed unit that collection takes back next, ``None`` to wait.
 ``memory.dram_cache.admission``: the number of a missing page; whether it is kept.
-``cpu.threads.scheduler``: a ``ThreadView``; ``"new"``, the place of a halted job, or ``None`` to sleep.
+``cpu.threads.scheduler``: a ``ThreadView``; ``"new"``, the index of a halted job, or ``None`` to sleep.
 """
 
 
@@ -38,7 +38,7 @@ def plan(
     warmup: str | int | None = None,
     queue_depth: int | None = None,
 ) -> _native.Plan:
-    """What is to be run."""
+    """Builds the plan of a run."""
     of = system if isinstance(system, System) else System(system)
     return _native.Plan(
         of._name,
@@ -53,13 +53,13 @@ def plan(
 
 
 class Machine:
-    """A machine that is run in steps.
+    """Machine that runs in steps.
 
     >>> m = Machine("d16", "fio:rw=randread,bs=4k,iodepth=64,number_ios=100000")
     >>> m.run(until="1ms").now                                      # doctest: +SKIP
     >>> m.run().result().io.read.p99                                # doctest: +SKIP
 
-    What it comes to does not depend on the steps. The arguments are those of ``run``.
+    Its result does not depend on the steps. The arguments are those of ``run``.
     """
 
     def __init__(
@@ -87,9 +87,9 @@ class Machine:
         self._native = made(what, requests, policies)
 
     def run(self, until: str | float | None = None) -> Machine:
-        """Runs to the end; or up to and with the first event at a time or later: ``"10ms"``, or a number of nanoseconds.
+        """Runs to the end, or through the first event at or after a time: ``"10ms"``, or a number of nanoseconds.
 
-        An interrupt leaves the machine where it is: ``run`` goes on from there.
+        An interrupt stops the machine; ``run`` continues from there.
         """
         self._native.run(until if until is None or isinstance(until, str) else f"{round(until * 1000)}ps")
         return self
@@ -111,25 +111,25 @@ class Machine:
 
     @property
     def events(self) -> int:
-        """Events run so far."""
+        """Number of events run so far."""
         return self._native.look()[1]
 
     @property
     def completed(self) -> int:
-        """Requests completed since the measured window began, or jobs since the run began."""
+        """Number of requests completed since the measured window began, or of jobs since the run began."""
         return self._native.look()[2]
 
     @property
     def ended(self) -> bool:
-        """Whether the run has come to its end."""
+        """Whether the run has ended."""
         return self._native.look()[3]
 
     def result(self) -> Result:
-        """The result so far; ``partial`` until the run has ended."""
+        """Returns the result so far; ``partial`` until the run has ended."""
         return Result(self._native.result(), self._native.requests())
 
     def requests(self) -> Table:
-        """The requests that have completed so far, warm-up included; the machine must have been made with ``requests=True``."""
+        """Returns the requests completed so far, warm-up included; the machine must have been made with ``requests=True``."""
         return recorded(self._native.requests())
 
     def __repr__(self) -> str:
@@ -152,13 +152,13 @@ def run(
 ) -> Result:
     """Runs a workload, or several side by side, on a system.
 
-    ``system`` is a shipped one's name, a TOML file, a dict, or a ``System``. ``workload`` is what the command takes (``"randread"``,
-    ``"fio:rw=randread,bs=4k,iodepth=64,number_ios=100000"``, a trace file, a program), a dict of fio's options, or a list of such.
+    ``system`` is the name of a shipped system, a TOML file, a dict, or a ``System``. ``workload`` is what the command takes (``"randread"``,
+    ``"fio:rw=randread,bs=4k,iodepth=64,number_ios=100000"``, a trace file, a program), a dict of fio options, or a list of these.
 
-    ``set`` overrides values of the spec, by key; ``precondition`` the state of the drives (``"steady:share=90%"``). ``warmup`` leaves out the
-    first so many requests, or what completes before a time (``"10ms"``). ``queue_depth`` replays traces at that depth. ``requests=True``
-    records every request, for ``Result.requests``; ``requests="waits"`` also what each waited for. ``timeline=True`` records what the machine does over time, for ``Result.timeline``;
-    ``timeline="slowest"`` what was going on around the slowest request, ``"window=1ms..2ms"`` what touches that time. ``policies`` are functions that decide in place of the spec's policies:
+    ``set`` overrides spec values by key; ``precondition`` the state of the drives (``"steady:share=90%"``). ``warmup`` excludes the
+    first N requests, or all that complete before a time (``"10ms"``). ``queue_depth`` replays traces at that depth. ``requests=True``
+    records every request, for ``Result.requests``; ``requests="waits"`` also its waits. ``timeline=True`` records a timeline of the machine, for ``Result.timeline``;
+    ``timeline="slowest"`` the surroundings of the slowest request, ``"window=1ms..2ms"`` that span of time. ``policies`` are functions that replace policies of the spec:
     ``{"flash.ftl.gc.victim": function}``.
 
     The interpreter is free meanwhile, and an interrupt ends the run with ``KeyboardInterrupt``. Unusable input is a ``SpecError`` or a
@@ -182,7 +182,7 @@ def made(
     policies: Mapping[str, Policy] | None,
     timeline: bool | str = False,
 ) -> _native.Machine:
-    """A machine of a plan."""
+    """Builds the machine of a plan."""
     if requests not in (True, False, "waits"):
         text = f"`requests` is {requests!r}"
         raise Error(f"{text}\n  allowed: True, False, 'waits'", what=text, allowed=["True", "False", "waits"])
@@ -192,6 +192,6 @@ def made(
 
 
 def finished(machine: _native.Machine) -> Result:
-    """Runs a machine to its end, and takes from it what it has found out."""
+    """Runs a machine to its end, and returns its result."""
     machine.run()
     return Result(machine.result(), machine.requests(take=True), machine.timeline())

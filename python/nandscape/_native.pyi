@@ -59,31 +59,31 @@ class Table:
 
 @final
 class View:
-    """What a policy for the victims of collection may look at: the closed reclaim units of one group."""
+    """View of a GC victim policy: the closed reclaim units of one group."""
 
     @property
     def now(self) -> int:
-        """Map units written to flash so far: the clock that ages are measured on."""
+        """Map units written to flash so far: the clock of ages."""
 
     @property
     def units_per_ru(self) -> int:
-        """Map units a reclaim unit."""
+        """Map units per reclaim unit."""
 
     @property
     def units_per_program(self) -> int:
-        """Map units a program unit."""
+        """Map units per program unit."""
 
     @property
     def by_age(self) -> list[int]:
-        """The closed units, the one closed first before the others."""
+        """Closed units in the order of closing."""
 
     @property
     def by_valid(self) -> list[int]:
-        """The head of each occupied bucket, fewest valid units first."""
+        """Head of each occupied bucket, fewest valid units first."""
 
     def __len__(self) -> int: ...
     def valid(self, unit: int) -> int:
-        """Valid map units of a closed unit."""
+        """Number of valid map units of a closed unit."""
 
     def age(self, unit: int) -> int:
         """Map units written to flash since the unit was closed."""
@@ -93,31 +93,31 @@ class View:
 
 @final
 class ThreadView:
-    """What a scheduler of threads may look at. Times are in nanoseconds."""
+    """View of a thread scheduler. Times are in nanoseconds."""
 
     @property
     def moment(self) -> str:
-        """Why it is asked: ``ended``, the running job has ended or nothing runs; ``missed``, its page is in flash."""
+        """Reason of the call: ``ended``, the running job has ended or nothing runs; ``missed``, its page is in flash."""
 
     @property
     def now(self) -> float:
-        """The present."""
+        """Current time."""
 
     @property
     def new(self) -> bool:
-        """Whether a new job is there, and a thread to run it."""
+        """Whether a new job is waiting and a thread can run it."""
 
     @property
     def halted(self) -> list[tuple[float, bool]]:
-        """The halted jobs in the order in which they were halted: since when, and whether the core was told that the page has come."""
+        """Halted jobs in the order of halting: the time of halting, and whether the core knows that the page has arrived."""
 
     @property
     def response(self) -> float | None:
-        """How long flash takes to answer, as measured; ``None`` before the first answer."""
+        """Measured response time of flash; ``None`` before the first response."""
 
     @property
     def due(self) -> bool:
-        """Whether the oldest has been halted for as long."""
+        """Whether the oldest job has been halted for that time."""
 
 def resolve(name: str, text: str | None, set: list[str]) -> tuple[str, str]: ...
 def systems() -> list[str]: ...

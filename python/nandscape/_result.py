@@ -1,4 +1,4 @@
-"""What a run has found out."""
+"""Results of runs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ._table import Table
 
 _SCHEMAS = ("nandscape.result/1", "nandscape.result/2")
 _LEFT_OUT = ("spec", "warnings", "checks", "workload")
-"""What a frame of figures has no column for, besides lists."""
+"""Tables without a column in a frame of metrics, besides lists."""
 
 
 class Node(Mapping[str, Any]):
-    """A table of a document: a dict whose entries are attributes too.
+    """Table of a document: a dict whose entries are attributes too.
 
-    Figures of a latency can be left without its name: ``io.read.p99`` is ``io.read.latency_ns.p99``.
+    ``latency_ns`` can be omitted: ``io.read.p99`` is ``io.read.latency_ns.p99``.
     """
 
     __slots__ = ("_data", "_of", "_path")
@@ -65,7 +65,7 @@ class Node(Mapping[str, Any]):
         return [*super().__dir__(), *self._data]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain dicts, lists and values."""
+        """Converts to plain dicts, lists and values."""
         return self._data
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Node(Mapping[str, Any]):
 
 
 def recorded(requests: _native.Table | None) -> Table:
-    """The table of requests, of a run that has recorded them."""
+    """Returns the table of requests of a run that has recorded them."""
     if requests is None:
         what = "the requests of this run were not recorded"
         raise Error(f"{what}\n  help: run it with `requests=True`", what=what, help="run it with `requests=True`")
@@ -81,7 +81,7 @@ def recorded(requests: _native.Table | None) -> Table:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every figure below a table of a document, by its key; the elements of a list by their numbers, columns of numbers left out."""
+    """Yields every metric below a table of a document with its key; list elements by index, without columns of numbers."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from leaves(inner, f"{path}.{name}" if path else name)
@@ -113,7 +113,7 @@ class Report:
 
 
 class Result(Node):
-    """The result document of a run: its tables and figures are attributes, and entries of a dict.
+    """Result document of a run: its tables and metrics are attributes, and entries of a dict.
 
     >>> r.io.read.latency_ns.p99, r.io.read.p99, r["io"]["read"]["latency_ns"]["p99"]       # doctest: +SKIP
 
@@ -140,7 +140,7 @@ class Result(Node):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Reads a result from a file: of ``to_json``, of the command's ``--json`` or ``--out``."""
+        """Reads a result from a file written by ``to_json``, or by the command's ``--json`` or ``--out``."""
         name = os.fspath(path)
         with open(name, encoding="utf-8") as file:
             text = file.read()
@@ -148,29 +148,29 @@ class Result(Node):
             data = json.loads(text)
             schema = data["schema"]
         except (ValueError, TypeError, KeyError):
-            raise Error(f"`{name}` is no result document", place=name, help="`nandscape run --json` prints one") from None
+            raise Error(f"`{name}` is not a result document", place=name, help="`nandscape run --json` prints one") from None
         if schema not in _SCHEMAS:
             raise Error(
-                f"`{name}` is a document of `{schema}`\n  allowed: {', '.join(_SCHEMAS)}",
+                f"`{name}` has the schema `{schema}`\n  allowed: {', '.join(_SCHEMAS)}",
                 place=name,
                 allowed=list(_SCHEMAS),
-                help="a newer nandscape reads newer documents",
+                help="read it with the nandscape version that wrote it, or a later one",
             )
         return cls(text)
 
     @property
     def ok(self) -> bool:
-        """Whether every check passed and no work was left."""
+        """Whether every check passed and all work was done."""
         return bool(self._data["ok"])
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader must know."""
+        """Warnings of the run."""
         found: list[str] = self._data["warnings"]
         return found
 
     def json(self) -> str:
-        """The document in JSON, as the command prints it."""
+        """Returns the document as JSON, as the command prints it."""
         return self._text
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
@@ -179,12 +179,12 @@ class Result(Node):
             file.write(self._text + "\n")
 
     def figures(self) -> dict[str, Any]:
-        """Every figure by its key: ``io.read.latency_ns.p99``, ``flash.0.write_amplification``."""
+        """Returns every metric by its key: ``io.read.latency_ns.p99``, ``flash.0.write_amplification``."""
         kept = {name: value for name, value in self._data.items() if name not in _LEFT_OUT}
         return dict(leaves(kept))
 
     def get_figure(self, key: str) -> Any:
-        """The figure of a key; ``None`` if this run has none."""
+        """Returns the metric of a key; ``None`` if this run does not have it."""
         at: Any = self._data
         for part in key.split("."):
             if isinstance(at, list) and part.isdecimal() and int(part) < len(at):
@@ -196,19 +196,19 @@ class Result(Node):
         return at
 
     def frame(self) -> Table:
-        """One row with every figure, a column each."""
+        """Returns one row with a column for every metric."""
         return Table.of_rows([self.figures()])
 
     def series(self, of: str = "io") -> Table:
-        """A time series, a row a window: of requests (``io``), or of a part (``flash.0``, ``gpu.0``)."""
+        """Returns a time series with a row per window: of requests (``io``), or of a component (``flash.0``, ``gpu.0``)."""
         windows = self.get_figure(f"{of}.series")
         if not isinstance(windows, list):
             what = f"this run has no series of `{of}`"
-            raise Error(what, what=what, help="`io`, and parts such as `flash.0`, have series")
+            raise Error(what, what=what, help="`io`, and components such as `flash.0`, have series")
         return Table.of_rows(windows)
 
     def requests(self) -> Table:
-        """Every request, a row each, in the order of completion, warm-up included; the run must have had ``requests=True``.
+        """Returns a row per request, in order of completion, warm-up included; the run must have had ``requests=True``.
 
         Times are in nanoseconds, ``offset`` and ``bytes`` in bytes. ``flow`` is the number of the stream. With
         ``requests="waits"`` there are also the time before each milestone (``die_wait_ns`` …, ``host_ns``: they sum to the latency), who was in
@@ -218,10 +218,10 @@ class Result(Node):
         return recorded(self._requests)
 
     def timeline(self, path: str | os.PathLike[str] | None = None) -> bytes:
-        """What the machine did over time, in Perfetto's format (``.pftrace``), and written to a file if one is named: https://ui.perfetto.dev opens it. The run must
-        have had ``timeline``. Of more events than a million there is an even sample; a warning says so."""
+        """Returns the timeline in Perfetto's format (``.pftrace``), and writes it to a file if named: https://ui.perfetto.dev opens it. The run must
+        have had ``timeline``. More than a million events are sampled evenly, with a warning."""
         if self._timeline is None:
-            what = "no timeline of this run was recorded"
+            what = "the timeline of this run was not recorded"
             raise Error(f"{what}\n  help: run it with `timeline=True`", what=what, help="run it with `timeline=True`")
         trace, told = self._timeline
         for text in told:
@@ -253,7 +253,7 @@ class Result(Node):
         )
 
     def __eq__(self, other: object) -> bool:
-        """Whether all is the same but what the run itself has cost."""
+        """Returns whether all but the cost of the run is equal."""
         return isinstance(other, Result) and self._without_run() == other._without_run()
 
     __hash__ = None  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Values and workloads as the command has them."""
+"""Values and workloads in the form of the command."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from ._errors import SpecError, WorkloadError
 
 Values = Mapping[str, Any]
-"""Keys of a spec with their values."""
+"""Spec keys with their values."""
 
 Workload = str | os.PathLike[str] | Mapping[str, Any]
-"""A workload as the command has it, a file, or the options of an fio job."""
+"""Workload in the form of the command, a file, or the options of an fio job."""
 
 
 def value_text(value: Any) -> str | None:
-    """A value as TOML has it; ``None`` of what has no such form."""
+    """Converts a value to TOML; ``None`` if TOML has no such value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, numbers.Integral):
@@ -26,7 +26,7 @@ def value_text(value: Any) -> str | None:
     if isinstance(value, numbers.Real):
         return repr(float(value))
     if isinstance(value, str):
-        # JSON's escapes are TOML's, but for the one of a slash, which is not made.
+        # JSON's escapes are valid in TOML, except for that of a slash, which is never written.
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
         inner = [(name, value_text(one)) for name, one in value.items()]
@@ -40,41 +40,41 @@ def value_text(value: Any) -> str | None:
 
 
 def overrides(values: Values | None) -> list[str]:
-    """Keys and values as overrides of the command. A text is what follows ``key=`` there: ``"16KiB"``, ``"8"``, ``"greedy"``."""
+    """Converts keys and values to overrides of the command. A string is what follows ``key=`` there: ``"16KiB"``, ``"8"``, ``"greedy"``."""
     found = []
     for key, value in (values or {}).items():
         text = value if isinstance(value, str) else value_text(value)
         if text is None:
-            what = f"`{value!r}` is no value of a spec"
+            what = f"`{value!r}` is not a spec value"
             raise SpecError(
-                f"{what}\n  --> set  (key `{key}`)\n  help: a text, a number, a truth, or a list or dict of them",
+                f"{what}\n  --> set  (key `{key}`)\n  help: give a string, a number, a bool, or a list or dict of them",
                 what=what,
                 key=str(key),
                 place="set",
-                help="a text, a number, a truth, or a list or dict of them",
+                help="give a string, a number, a bool, or a list or dict of them",
             )
         found.append(f"{key}={text}")
     return found
 
 
 def workload_text(workload: Workload) -> str:
-    """A workload as the command has it."""
+    """Converts a workload to the form of the command."""
     if isinstance(workload, Mapping):
         return "fio:" + ",".join(f"{name}={option_text(value)}" for name, value in workload.items())
     return os.fspath(workload)
 
 
 def option_text(value: Any) -> str:
-    """A value of an fio option."""
+    """Converts the value of an fio option."""
     if isinstance(value, bool):
         return "1" if value else "0"
     return str(value)
 
 
 def workload_texts(workload: Workload | Sequence[Workload]) -> list[str]:
-    """One workload, or several, as the command has them."""
+    """Converts one or more workloads to the form of the command."""
     several = isinstance(workload, Sequence) and not isinstance(workload, str)
     found = [workload_text(one) for one in workload] if several else [workload_text(workload)]  # type: ignore[union-attr, arg-type]
     if not found:
-        raise WorkloadError("no workload is given")
+        raise WorkloadError("no workload given")
     return found

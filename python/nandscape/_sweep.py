@@ -1,4 +1,4 @@
-"""Many runs: every combination of what is varied."""
+"""Sweeps: runs of every combination of varied values."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ _METRICS = {
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a point has no result."""
+    """Reason why a point has no result."""
 
     kind: str
-    """``SpecError``, ``WorkloadError``, ``RuntimeError``."""
+    """Name of the exception: ``SpecError``, ``WorkloadError`` or ``RuntimeError``."""
     message: str
 
 
 @dataclass(frozen=True)
 class Point:
-    """One combination, with what came of it."""
+    """One combination with its outcome."""
 
     values: dict[str, Any]
-    """What was varied: the options of the workload, keys of the spec, and the seed."""
+    """Varied values: options of the workload, spec keys, and the seed."""
     result: Result | None
     failure: Failure | None = None
 
 
 class Sweep(Sequence[Point]):
-    """The points of a sweep, in the order of the axes: the last varies fastest."""
+    """Points of a sweep, in the order of the axes: the last varies fastest."""
 
     def __init__(self, axes: dict[str, list[Any]], points: list[Point]) -> None:
         self.axes = axes
-        """What was varied, and its values."""
+        """Varied keys with their values."""
         self.points = points
 
     def __len__(self) -> int:
@@ -72,11 +72,11 @@ class Sweep(Sequence[Point]):
 
     @property
     def failures(self) -> list[Point]:
-        """The points that have no result."""
+        """Returns the points without a result."""
         return [point for point in self.points if point.failure is not None]
 
     def frame(self, metrics: Iterable[str] | None = None) -> Table:
-        """A row per point: the values varied, metrics by their keys (all of them by default), and ``failure`` where a point has none.
+        """Returns a row per point: the values varied, metrics by their keys (all of them by default), and ``failure`` where a point has none.
 
         A metric that no result document has is an ``Error``."""
         wanted = None if metrics is None else list(metrics)
@@ -93,17 +93,17 @@ class Sweep(Sequence[Point]):
         return Table.of_rows(rows)
 
     def best(self, metric: str, *, most: bool = False) -> Point:
-        """The point with the least of a metric, or with ``most`` the most; the first of equals."""
+        """Returns the point with the least of a metric, or with ``most`` the most; the first of equals."""
         _native.refuse_unknown_metric(metric)
         found = [(point.result.get_figure(metric), point) for point in self.points if point.result is not None]
         numbers = [(value, point) for value, point in found if isinstance(value, (int, float)) and not isinstance(value, bool)]
         if not numbers:
-            raise Error(f"no point has the metric `{metric}`", help="`nandscape.metrics()` has all")
+            raise Error(f"no point has the metric `{metric}`", help="`nandscape.metrics()` lists all metrics")
         return (max if most else min)(numbers, key=lambda pair: pair[0])[1]
 
     def plot(self, metric: str, x: str | None = None, ax: Any = None) -> Any:
-        """Draws a metric over an axis (the first with several values), a line for each combination of the others, means and
-        extremes over seeds. Needs matplotlib; the axes that it draws on come back."""
+        """Draws a metric over an axis (the first with several values), with a line for each combination of the others, and means and
+        extremes over seeds. Needs matplotlib; returns the axes drawn on."""
         from matplotlib import pyplot
 
         varied = [name for name, values in self.axes.items() if len(values) > 1 and name != "seed"]
@@ -155,7 +155,7 @@ class Sweep(Sequence[Point]):
 
 @dataclass(frozen=True)
 class Task:
-    """One run, as it is sent to where it is made."""
+    """One run, in the form that is sent to a worker."""
 
     system: SystemLike
     workload: Workload
@@ -166,44 +166,44 @@ class Task:
     policies: dict[str, Policy]
 
     def machine(self) -> _native.Machine:
-        """The machine that it takes."""
+        """Builds the machine of the run."""
         what = plan(self.system, self.workload, set=self.set, seed=self.seed, precondition=self.precondition, warmup=self.warmup)
         return made(what, False, self.policies)
 
 
 def _run(task: Task) -> str:
-    """Makes a run, wherever that is; the document, which is smaller than what was read of it."""
+    """Makes a run, here or on a worker; returns the document as text, which is smaller than the parsed one."""
     return finished(task.machine()).json()
 
 
 def _fetched(future: Future[str], _: Task) -> Result:
-    """What was found elsewhere."""
+    """Outcome of a run on a worker."""
     return Result(future.result())
 
 
 @contextlib.contextmanager
 def _executor(on: str | Executor) -> Iterator[Executor]:
-    """What makes runs elsewhere; a client of Dask's goes when it is no longer needed."""
+    """Executor of remote runs; a Dask client is closed when it is no longer needed."""
     if isinstance(on, Executor):
         yield on
         return
     address = on.removeprefix("dask://")
     if address == on or ":" not in address:
-        raise Error(f"`on` is {on!r}", place="on", help="dask://HOST:PORT, or a concurrent.futures.Executor")
+        raise Error(f"`on` is {on!r}", place="on", help="give dask://HOST:PORT, or a concurrent.futures.Executor")
     import distributed
 
     dask: Any = distributed
     try:
         client = dask.Client(f"tcp://{address}", timeout=10, set_as_default=False)
     except OSError as fault:
-        raise Error(f"no scheduler of Dask answers at {address}: {fault}", place="on", help="`dask scheduler` starts one") from None
+        raise Error(f"no Dask scheduler answers at {address}: {fault}", place="on", help="`dask scheduler` starts one") from None
     with client:
-        # A run whose worker was lost is made again.
+        # A run whose worker was lost is repeated.
         yield client.get_executor(pure=False, retries=5)
 
 
 def _plain(value: Any) -> Any:
-    """A value that a column can have."""
+    """Converts a value for a column."""
     return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
 
 
@@ -231,10 +231,10 @@ def sweep(
     many as there are CPUs if it is left out; results do not depend on it. ``progress`` is told how many points are done, and of how many; ``True`` shows a line, ``False`` nothing. By
     default a terminal and a notebook get the line.
 
-    ``on`` makes the runs elsewhere: ``"dask://HOST:PORT"``, a scheduler of Dask, or any ``concurrent.futures.Executor`` (of processes, MPI, Ray). The package must be
+    ``on`` makes the runs remotely: ``"dask://HOST:PORT"``, a Dask scheduler, or any ``concurrent.futures.Executor`` (processes, MPI, Ray). The package must be
     installed there, and files have the same paths.
 
-    A point that cannot be run is a ``Failure`` in its place, and the others run. If there is not one that can, its error is raised.
+    A point that cannot run is a ``Failure`` in its place, and the others run. If no point can run, the error is raised.
     """
     axes: dict[str, list[Any]] = {}
     if isinstance(system, list):
@@ -250,7 +250,7 @@ def sweep(
     if empty:
         raise Error(f"the axis `{empty[0]}` has no values", key=empty[0])
     if jobs is not None and jobs < 1:
-        raise Error(f"`jobs` is {jobs}: at least one must run", key="jobs")
+        raise Error(f"`jobs` is {jobs}: it must be at least 1", key="jobs")
     combinations = [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*axes.values())]
     done, lock, cancelled = 0, threading.Lock(), threading.Event()
     tell = teller(progress, "points")
@@ -306,7 +306,7 @@ def sweep(
             try:
                 points = list(pool.map(lambda at: one(at, here), combinations))
             except BaseException:
-                # Points that have not begun are not begun any more, and those that have end early.
+                # Points that have not begun are cancelled, and running ones end early.
                 cancelled.set()
                 for machine in list(going.values()):
                     machine.stop()

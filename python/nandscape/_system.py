@@ -1,4 +1,4 @@
-"""Systems with values of one's own, and what a spec can say."""
+"""Systems with overrides, and the keys of a spec."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from ._spec import Values, overrides, value_text
 
 
 def systems() -> list[str]:
-    """The names of the systems that are shipped."""
+    """Returns the names of the shipped systems."""
     return _native.systems()
 
 
 def workloads() -> dict[str, str]:
-    """The workloads that are shipped, each with its job."""
+    """Returns the shipped workloads, each with its job."""
     return {name: job for name, _, job in _native.workloads()}
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a system file."""
+    """Returns the JSON Schema (2020-12) of a system file."""
     found: dict[str, Any] = json.loads(_native.schema())
     return found
 
 
 def params(prefix: str = "") -> dict[str, str]:
-    """Every key of a spec below a prefix, with its kind, units and limits."""
+    """Returns every spec key below a prefix, with its kind, units and limits."""
     return {key: kind for key, kind, _ in _native.params(prefix)}
 
 
 def metrics(prefix: str = "") -> dict[str, str]:
-    """Every field of the result document below a prefix, with its unit; ``*`` stands for an index or a name."""
+    """Returns every field of the result document below a prefix, with its unit; ``*`` is an index or a name."""
     whole = (prefix, prefix + ".")
     return {key: unit for key, unit, _ in _native.metrics() if not prefix or key == prefix or key.startswith(whole[1])}
 
 
 def explain(name: str) -> str:
-    """What a key of a spec, or a field of the result document, means."""
+    """Explains a spec key, or a field of the result document."""
     found = [f"{key}\n    {kind}\n    {doc}" for key, kind, doc in _native.params("") if key == name]
     found += [f"{key} ({unit})\n    {doc}" for key, unit, doc in _native.metrics() if _is_instance(key, name)]
     if not found:
@@ -64,12 +64,12 @@ def _is_instance(pattern: str, name: str) -> bool:
 
 
 class System:
-    """A system: a shipped one, a file, a text or a dict, with values of one's own.
+    """System: a shipped one, a file, a text or a dict, with overrides.
 
     >>> drive = System("pm9a3").with_({"flash.ftl.over_provisioning": "20%"})
     >>> drive.flash.ftl.over_provisioning                           # doctest: +SKIP
 
-    It is read when something of it is asked for, or when it runs; what is wrong with it is a ``SpecError`` then. It does not change:
+    The system is read when a value is requested, or when it runs; faults raise a ``SpecError`` then. It is immutable:
     ``with_`` makes another one. Two are equal if all their values are.
     """
 
@@ -89,26 +89,26 @@ class System:
 
     @classmethod
     def from_toml(cls, text: str, name: str = "text") -> System:
-        """A system of a text; ``name`` is what diagnostics and results call it. It may inherit shipped systems."""
+        """Creates a system from a text; ``name`` identifies it in diagnostics and results. It may inherit shipped systems."""
         system = cls(name)
         system._text = text
         return system
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> System:
-        """A system of a file, whatever it is called."""
+        """Creates a system from a file of any name."""
         path = os.fspath(path)
         return cls(path if "/" in path or path.endswith(".toml") else f"./{path}")
 
     def with_(self, values: Values | None = None, **more: Any) -> System:
-        """The system with other values: a dict by keys, or keywords. ``with_(**{"flash.ftl.gc.victim": "fifo"})``."""
+        """Returns the system with changed values: a dict by keys, or keywords. ``with_(**{"flash.ftl.gc.victim": "fifo"})``."""
         system = System(self)
         system._set += tuple(overrides({**(values or {}), **more}))
         return system
 
     @property
     def name(self) -> str:
-        """A shipped system's name, the file's, or what the text is called."""
+        """Name of the shipped system, of the file, or of the text."""
         return self._name
 
     @cached_property
@@ -117,16 +117,16 @@ class System:
         return toml, json.loads(spec)
 
     def to_toml(self) -> str:
-        """Every value, as a file of its own has them."""
+        """Returns every value as a self-contained system file."""
         return self._resolved[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Every value, as the result document has them."""
+        """Returns every value in the form of the result document."""
         spec: dict[str, Any] = self._resolved[1]
         return spec
 
     def keys(self, prefix: str = "") -> list[str]:
-        """The keys that have a value here."""
+        """Returns the keys with a value in this system."""
         found = (key for key, _ in _leaves(self.to_dict(), ""))
         return [key for key in found if not prefix or key == prefix or key.startswith(prefix + ".")]
 
@@ -145,9 +145,9 @@ class System:
         return [*super().__dir__(), *self.to_dict()]
 
     def explain(self, key: str) -> str:
-        """A key's value here, its kind, units and limits, and what it means."""
+        """Explains a key: its value in this system, kind, units, limits and meaning."""
         table, _, rest = key.partition(".")
-        # A table may have a name of one's own: it says of which kind it is.
+        # A table with a user-chosen name states its kind.
         kind = self.to_dict().get(table, {}).get("kind", table) if rest else table
         text = explain(f"{kind}.{rest}" if rest else key)
         try:

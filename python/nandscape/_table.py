@@ -1,4 +1,4 @@
-"""Columns that other packages read where they lie."""
+"""Columns that other packages read in place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import _native
 
 
 class Column:
-    """A column of a table. NumPy reads numbers where they lie: ``numpy.asarray(column)``."""
+    """Column of a table. NumPy reads numbers in place: ``numpy.asarray(column)``."""
 
     def __init__(self, native: _native.Column) -> None:
         self._native = native
@@ -18,7 +18,7 @@ class Column:
         return len(self._native)
 
     def to_list(self) -> list[Any]:
-        """The values; ``None`` where one is missing."""
+        """Returns the values; ``None`` where one is missing."""
         return self._native.to_list()
 
     @property
@@ -33,7 +33,7 @@ class Column:
 
 
 class Table:
-    """Columns of one length with names, as Arrow has them.
+    """Named columns of one length, in the Arrow format.
 
     pandas, polars, pyarrow, DuckDB and others take it as it is, through the Arrow PyCapsule interface and without a copy:
     ``polars.DataFrame(t)``, ``pyarrow.table(t)``, ``pandas.DataFrame.from_arrow(t)``.
@@ -44,19 +44,19 @@ class Table:
 
     @classmethod
     def of(cls, columns: Mapping[str, list[Any]]) -> Table:
-        """A table of lists of one length, in which ``None`` is missing."""
+        """Creates a table from lists of one length; ``None`` is a missing value."""
         return cls(_native.Table(dict(columns)))
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> Table:
-        """A table of rows; what a row lacks is missing. Columns are in the order in which rows first have them."""
+        """Creates a table from rows; absent keys are missing values. Columns are in order of first appearance."""
         rows = list(rows)
         names = dict.fromkeys(name for row in rows for name in row)
         return cls.of({name: [row.get(name) for row in rows] for name in names})
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns."""
+        """Names of the columns."""
         return self._native.columns
 
     def __len__(self) -> int:
@@ -66,23 +66,23 @@ class Table:
         return Column(self._native.column(name))
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """The columns as lists."""
+        """Returns the columns as lists."""
         return {name: self[name].to_list() for name in self.columns}
 
     def to_arrow(self) -> Any:
-        """As a ``pyarrow.Table``, without a copy."""
+        """Converts to a ``pyarrow.Table``, without a copy."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_pandas(self) -> Any:
-        """As a ``pandas.DataFrame``."""
+        """Converts to a ``pandas.DataFrame``."""
         import pandas
 
         return pandas.DataFrame.from_arrow(self)
 
     def to_polars(self) -> Any:
-        """As a ``polars.DataFrame``, without a copy."""
+        """Converts to a ``polars.DataFrame``, without a copy."""
         import polars
 
         return polars.DataFrame(self)

@@ -1,4 +1,4 @@
-"""``python -m nandscape.bench``: what Python adds to a run, and what a policy in Python costs."""
+"""``python -m nandscape.bench``: measures the overhead of Python in a run, and the cost of a policy in Python."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ._native import View as VictimView
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one run, in milliseconds."""
+    """Times of one run, in milliseconds."""
 
     machine: float
-    """Wall-clock time that the machine's own thread works: what the run would take in Rust alone."""
+    """Wall-clock time of the machine's own thread: the time of the run in Rust alone."""
     wall: float
-    """Wall-clock time beside that, from the call to the result."""
+    """Additional wall-clock time, from the call to the result."""
     cpu: float
     """CPU time of Python's thread, from the call to the result."""
     read: float
-    """CPU time of the first look at a figure, when the document is read; a run that nobody looks at does not have it."""
+    """CPU time of the first access to a metric, which parses the document; without an access this cost does not arise."""
 
 
 def cost(requests: int) -> Cost:
-    """Runs so many random reads through Python."""
+    """Runs this many random reads through Python."""
     job = {"rw": "randread", "bs": "4k", "iodepth": 64, "number_ios": requests}
     cpu, wall = time.thread_time(), time.perf_counter()
     machine = made(plan("d16", job, precondition="none"), False, None)
@@ -39,8 +39,8 @@ def cost(requests: int) -> Cost:
 
 
 def decision() -> tuple[float, float, int]:
-    """Random overwrites of a small drive in its steady state, with ``greedy`` in Python: how many times the CPU time of the run with
-    the one in Rust, microseconds a decision, and units to choose from."""
+    """Random overwrites of a small drive in its steady state, with ``greedy`` in Python: CPU time relative to a run with
+    the one in Rust, microseconds per decision, and units to choose from."""
     key = "flash.ftl.gc.victim"
     drive = {
         "flash.geometry.channels": 2,
@@ -64,7 +64,7 @@ def decision() -> tuple[float, float, int]:
 
 
 def threads() -> tuple[float, float]:
-    """Four cores of a server in front of flash, with ``priority`` and an admission of all pages in Python: how many times the CPU time of the run with those in Rust."""
+    """Four cores of a server in front of flash, with ``priority`` and an admission of all pages in Python: CPU time relative to a run with those in Rust."""
     server = {
         "cpu.cores": 4,
         "fabric.mesh.rows": 2,
@@ -91,7 +91,7 @@ def threads() -> tuple[float, float]:
 def main() -> None:
     """Prints the medians of several runs."""
     parser = argparse.ArgumentParser(prog="python -m nandscape.bench", description=__doc__)
-    parser.add_argument("--requests", type=int, default=100_000, help="of each run")
+    parser.add_argument("--requests", type=int, default=100_000, help="requests of each run")
     parser.add_argument("--runs", type=int, default=15)
     arguments = parser.parse_args()
     runs = [astuple(cost(arguments.requests)) for _ in range(arguments.runs)]
@@ -100,9 +100,9 @@ def main() -> None:
     print(f"the machine's own thread          {machine:9.3f} ms")
     print(f"Python adds, wall clock           {wall:9.3f} ms")
     print(f"Python adds, CPU                  {cpu:9.3f} ms")
-    print(f"the first look at the result, CPU {read:9.3f} ms")
+    print(f"first access to the result, CPU   {read:9.3f} ms")
     ratio, each, units = decision()
-    print(f"a victim policy in Python: {ratio:.2f} times the run, {each:.0f} us a decision among {units} units")
+    print(f"a victim policy in Python: {ratio:.2f} times the run, {each:.0f} us per decision among {units} units")
     scheduled, admitted = threads()
     print(f"a scheduler of threads in Python: {scheduled:.2f} times the run; an admission: {admitted:.2f}")
 

@@ -135,7 +135,7 @@ def test_a_scheduler_that_is_lost_is_resumed_from_the_store(local: tuple[Path, P
         scheduler.kill()
         scheduler.wait()
     kept = {path: path.stat().st_mtime_ns for path in (there / "runs").glob("*.json")}
-    assert status == 1 and "runs are left" in said and "--resume runs the rest" in said, said
+    assert status == 1 and "runs are not done" in said and "--resume runs the rest" in said, said
     assert 3 <= len(kept) < 20
     assert ended(sweep(there, file, "--resume"))[0] == 0
     assert all(path.stat().st_mtime_ns == then for path, then in kept.items()), "none is made again"
@@ -158,7 +158,7 @@ def test_an_interrupt_cancels_what_runs_there(cluster: Any, tmp_path: Path) -> N
     assert points() == 4
     process.send_signal(signal.SIGINT)
     status, said = ended(process, 30)
-    assert status == 1 and "0 of 20 runs are well" in said, said
+    assert status == 1 and "0 of 20 runs succeeded" in said, said
     for _ in range(100):
         if points() == 0:
             return
@@ -232,7 +232,7 @@ def test_a_batch_system_makes_the_cluster(local: tuple[Path, Path], tmp_path: Pa
 def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text(SWEEP.format(seeds=1, requests=100))
-    for on, what in (("dask://127.0.0.1:1", "no scheduler of Dask answers"), ("dask://nowhere", "has no host and port"), ("slurm", "is no cluster")):
+    for on, what in (("dask://127.0.0.1:1", "no Dask scheduler answers"), ("dask://nowhere", "has no host and port"), ("slurm", "is not a cluster")):
         status, said = ended(sweep(tmp_path / "out", file, "--on", on), 60)
         assert status == 2 and what in said and "help: " in said and said.count("error: ") == 1, said
 
@@ -245,7 +245,7 @@ def test_the_package_s_sweeps_run_elsewhere_too(cluster: Any) -> None:
     assert [point.result for point in there] == [point.result for point in here]
     wrong = ns.sweep("d16", {**axes, "iodepth": [0, 8]}, set=SMALL, on=at(cluster))
     assert [point.failure.kind if point.failure else None for point in wrong] == ["WorkloadError", None]
-    with pytest.raises(ns.Error, match="no scheduler of Dask answers"):
+    with pytest.raises(ns.Error, match="no Dask scheduler answers"):
         ns.sweep("d16", axes, set=SMALL, on="dask://127.0.0.1:1")
     with pytest.raises(ns.Error, match="`on` is"):
         ns.sweep("d16", axes, set=SMALL, on="somewhere")

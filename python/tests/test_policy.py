@@ -142,9 +142,9 @@ def test_an_admission_decides_as_its_twin_does() -> None:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda view: 10**6, "goes on with halted job 1000000"),
-        (lambda view: None, "sleeps while"),
-        (lambda view: "later", "has said `later`"),
+        (lambda view: 10**6, "chose halted job 1000000"),
+        (lambda view: None, "chose to sleep while"),
+        (lambda view: "later", "returned `later`"),
     ],
 )
 def test_a_scheduler_that_breaks_the_contract_ends_the_run(function: object, said: str) -> None:

@@ -47,9 +47,9 @@ def test_a_result_goes_through_a_file_and_pickle(result: ns.Result, tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("not json", "no result document"),
-        ("[]", "no result document"),
-        ('{"io": {}}', "no result document"),
+        ("not json", "not a result document"),
+        ("[]", "not a result document"),
+        ('{"io": {}}', "not a result document"),
         ('{"schema": "nandscape.result/99"}', "`nandscape.result/99`"),
     ],
 )
@@ -93,7 +93,7 @@ def test_values_of_all_kinds() -> None:
     assert spec["sim.fold"] is False and spec["flash.geometry.ways"] == 3
     numpy = pytest.importorskip("numpy")
     assert ns.System("d16").with_({"flash.geometry.ways": numpy.int64(3)})["flash.geometry.ways"] == 3
-    with pytest.raises(ns.SpecError, match="is no value of a spec") as raised:
+    with pytest.raises(ns.SpecError, match="is not a spec value") as raised:
         ns.run("d16", READS, set={"flash.geometry.ways": None})
     assert raised.value.key == "flash.geometry.ways"
 

@@ -154,7 +154,7 @@ def test_the_package_s_timeline_is_the_command_s(tmp_path: Path, shown: str) -> 
 
 def test_a_timeline_that_was_not_recorded_or_cannot_be() -> None:
     job = {"rw": "randread", "number_ios": 10}
-    with pytest.raises(ns.Error, match="no timeline of this run was recorded"):
+    with pytest.raises(ns.Error, match="the timeline of this run was not recorded"):
         ns.run("d16", job, precondition="none").timeline()
     with pytest.raises(ns.Error, match="did you mean `slowest`"):
         ns.run("d16", job, timeline="slowst")

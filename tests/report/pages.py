@@ -43,12 +43,12 @@ SHEET = """(() => {
 })()"""
 
 PAGES = {
-    "run": (["run.json"], ["The machine", "What requests wait for", "How busy the dies"]),
-    "pair": (["run.json", "other.json"], ["Figures that differ"]),
+    "run": (["run.json"], ["The machine", "What requests wait for", "Die utilisation"]),
+    "pair": (["run.json", "other.json"], ["Metrics that differ"]),
     "many": (["run.json", "other.json", "gpu.json"], ["3 runs"]),
-    "gpu": (["gpu.json"], ["What each part spent"]),
+    "gpu": (["gpu.json"], ["Energy by component"]),
     "sweep": (["sweep.csv"], ["knee", "Pareto front"]),
-    "rows": (["theory.json"], ["How a row is to be read"]),
+    "rows": (["theory.json"], ["Reading a row"]),
 }
 
 COMPARE = """async (one, other, block, bounds, differs) => {

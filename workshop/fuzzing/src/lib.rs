@@ -1,8 +1,9 @@
-//! Damaged input for everything that is read from outside, and what must hold of it.
+//! Damaged input for every reader of outside data, and the promises that must hold.
 //!
-//! A [`Target`] takes any bytes. It panics if a promise of the reader is broken: input is read or refused with one diagnostic, never
-//! more, and what is read can be used. [`drive`] damages the target's good examples in a seeded order, the same on every machine; the
-//! targets of `workshop/fuzz/` hand over what libFuzzer makes up. A new target is one file in `target/` and its line in [`TARGETS`].
+//! A [`Target`] takes any bytes. It panics if a promise of the reader is broken: input is accepted, or refused with
+//! exactly one diagnostic, and accepted input can be used. [`drive`] damages the target's valid examples in a seeded
+//! order, the same on every machine; the targets of `workshop/fuzz/` pass on what libFuzzer generates. A new target is
+//! one file in `target/` and its line in [`TARGETS`].
 //!
 //! * Knows every reader of outside input.
 //! * Does not know correct results: it looks for panics and broken promises.
@@ -17,10 +18,10 @@ pub use target::{TARGETS, Target, find};
 use std::ops::Range;
 use std::path::Path;
 
-/// Runs the cases of a range, which depend on the seed and their number alone; `watch` sees the number of each before it runs.
+/// Runs a range of cases, each determined by the seed and its number; `watch` sees each number before the case runs.
 ///
 /// # Panics
-/// If a promise is broken.
+/// A promise is broken.
 pub fn drive(target: &Target, seed: u64, cases: Range<u64>, watch: &mut dyn FnMut(u64)) {
     let examples = (target.examples)();
     for case in cases {
@@ -29,10 +30,10 @@ pub fn drive(target: &Target, seed: u64, cases: Range<u64>, watch: &mut dyn FnMu
     }
 }
 
-/// Writes every target's good examples as files of a folder of its name, from which libFuzzer starts: `FOLDER/TARGET/NUMBER`.
+/// Writes every target's valid examples into a folder of its name, as the corpus of libFuzzer: `FOLDER/TARGET/NUMBER`.
 ///
 /// # Errors
-/// A folder or a file that cannot be written.
+/// A folder or a file cannot be written.
 pub fn write_seeds(folder: &Path) -> std::io::Result<()> {
     for target in TARGETS {
         let own = folder.join(target.name);
@@ -48,7 +49,7 @@ pub fn write_seeds(folder: &Path) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Good examples are taken as they are: what damages them starts from input that is read.
+    /// Valid examples are accepted unchanged, so that damage starts from input that is read.
     #[test]
     fn examples_are_read() {
         for target in TARGETS {

@@ -1,16 +1,16 @@
-//! Drives targets for a time: `nandscape-fuzzing SECONDS [TARGET [SEED [CASE]]]`. With a case, that one alone.
-//! `nandscape-fuzzing seeds FOLDER` writes what libFuzzer starts from.
+//! Drives targets for a time: `nandscape-fuzzing SECONDS [TARGET [SEED [CASE]]]`. With a case, runs only that one.
+//! `nandscape-fuzzing seeds FOLDER` writes the corpus of libFuzzer.
 
 use fuzzing::{TARGETS, Target, drive, find};
 use std::cell::Cell;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Cases between two looks at the clock.
+/// Number of cases between two checks of the clock.
 const BATCH: u64 = 20;
 
 thread_local! {
-    /// What is being run: a panic names it.
+    /// Current case: a panic names it.
     static AT: Cell<(&'static str, u64, u64)> = const { Cell::new(("", 0, 0)) };
 }
 

@@ -1,8 +1,9 @@
-//! `cargo xtask dist`: what a package is made of, as one archive: the binary (static where musl is there), its pages for `man`, completions
-//! for shells, licences.
+//! `cargo xtask dist`: what a package is made of, as one archive: the binary (static where musl is there), its pages
+//! for `man`, completions for shells, licences.
 //!
-//! The binary of packages is built twice. The first build counts, while it runs a few systems, which ways its code goes; the second is laid
-//! out by these counts (profile-guided optimisation). What it finds is the same, bit for bit; it finds it sooner.
+//! The binary of packages is built twice. The first build counts, while it runs a few systems, which ways its code
+//! goes; the second is laid out by these counts (profile-guided optimisation). What it finds is the same, bit for bit;
+//! it finds it sooner.
 
 use crate::workspace::{self, Build};
 use anyhow::{Context, Result, bail};
@@ -15,11 +16,11 @@ use std::process::{Command, Stdio};
 /// Arguments of `cargo xtask dist`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// What to build for: a binary of musl is static and runs on any Linux of its processor. It needs `rustup target add TARGET` and musl's
-    /// compiler (Debian: musl-tools)
+    /// Target triple: a musl binary is static and runs on any Linux of its architecture; needs `rustup target add
+    /// TARGET` and musl's compiler (Debian: musl-tools)
     #[arg(long, default_value = "x86_64-unknown-linux-musl", value_name = "TARGET")]
     target: String,
-    /// Builds once, without counting first which ways the code goes: half of the time to build, a quarter more to run
+    /// Build once, without profile-guided optimisation: half the build time, a quarter more run time
     #[arg(long)]
     plain: bool,
 }
@@ -28,7 +29,7 @@ const SHELLS: [(&str, &str); 3] =
     [("bash", "nandscape.bash"), ("zsh", "_nandscape"), ("fish", "nandscape.fish")];
 const FILES: [&str; 5] = ["README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Builds, and prints where the archive is; `Containerfile` takes the folder beside it.
+/// Builds, and prints the path of the archive; `Containerfile` uses the folder beside it.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let binary = if options.plain {
         workspace::build(&Build { profile: "dist", target: Some(&options.target), ..Build::default() })?
@@ -64,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
-/// What the binary prints.
+/// Output of the binary.
 fn told(binary: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
     let output = Command::new(binary).args(arguments).output().context("the binary does not start")?;
     if !output.status.success() {
@@ -73,7 +74,7 @@ fn told(binary: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// The folder as an archive beside it.
+/// Packs the folder into an archive beside it.
 fn packed(out: &Path, name: &str) -> Result<PathBuf> {
     let archive = out.join(format!("{name}.tar.gz"));
     let mut tar = tar::Builder::new(GzEncoder::new(File::create(&archive)?, Compression::best()));
@@ -84,7 +85,7 @@ fn packed(out: &Path, name: &str) -> Result<PathBuf> {
     Ok(archive)
 }
 
-/// What the first build runs: drives, a host, a server, GPUs and accelerators, each for seconds.
+/// Training runs of the first build: drives, a host, a server, GPUs and accelerators, each for seconds.
 const RUNS: &[&[&str]] = &[
     &["d16", "--workload", "fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=500000,norandommap=1"],
     &["pm9a3", "--workload", "fio:rw=randread,bs=4k,iodepth=64,number_ios=300000"],
@@ -98,7 +99,7 @@ const RUNS: &[&[&str]] = &[
     &["flashabacus-simd", "--workload", "mx1:assignment=1"],
 ];
 
-/// Builds for a target of rustc, with all that a package has, and returns where the binary lies.
+/// Builds for a target of rustc, with all features of a package, and returns the path of the binary.
 pub(crate) fn guided_binary(target: &str) -> Result<PathBuf> {
     let profdata = profdata()?;
     let folder = workspace::target_directory()?.join("guided");
@@ -115,7 +116,7 @@ pub(crate) fn guided_binary(target: &str) -> Result<PathBuf> {
     let merged = folder.join("counts.profdata");
     let status = Command::new(profdata).arg("merge").arg("--output").arg(&merged).arg(&counts).status();
     if !status.context("llvm-profdata did not start")?.success() {
-        bail!("llvm-profdata cannot add up the counts in {}", counts.display());
+        bail!("llvm-profdata cannot merge the counts in {}", counts.display());
     }
     let using = format!("-Cprofile-use={}", merged.display());
     workspace::build(&Build { flags: Some(&using), ..build })
@@ -124,13 +125,13 @@ pub(crate) fn guided_binary(target: &str) -> Result<PathBuf> {
 fn run_counted(binary: &Path, arguments: &[&str]) -> Result<()> {
     let mut command = Command::new(binary);
     command.current_dir(workspace::root()).arg("run").args(arguments).arg("--quiet").stdout(Stdio::null());
-    if !command.status().context("the binary that counts does not start")?.success() {
-        bail!("the binary that counts fails: nandscape run {}", arguments.join(" "));
+    if !command.status().context("the instrumented binary does not start")?.success() {
+        bail!("the instrumented binary fails: nandscape run {}", arguments.join(" "));
     }
     Ok(())
 }
 
-/// What adds up counts: a part of the toolchain that is not installed with it.
+/// Path of llvm-profdata: an optional part of the toolchain.
 fn profdata() -> Result<PathBuf> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output =

@@ -1,7 +1,7 @@
 //! `cargo xtask golden`: small runs whose whole result is committed.
 //!
-//! A case is `tests/golden/NAME.toml`; its result is `NAME.json`, with a digest that shows an edit by hand. Of the many runs
-//! that move every key of a spec, digests alone are committed, in `keys/`; their own test compares them.
+//! A case is `tests/golden/NAME.toml`; its result is `NAME.json`, with a digest that shows an edit by hand. Of the many
+//! runs that move every key of a spec, digests alone are committed, in `keys/`; their own test compares them.
 
 use crate::workspace;
 use anyhow::{Context, Result, bail};
@@ -11,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How many differing leaves of one case are printed.
+/// Maximum number of differing leaves printed for a case.
 const MOST_LEAVES: usize = 40;
 
-/// Runs every case; with `bless` rewrites the committed results. False if a result differs.
+/// Runs every case; `bless` rewrites the committed results. Returns false if a result differs.
 pub(crate) fn run(bless: bool) -> Result<bool> {
     let cases = cases(&workspace::root().join("tests/golden"))?;
     if cases.is_empty() {
@@ -50,7 +50,7 @@ pub(crate) fn run(bless: bool) -> Result<bool> {
     Ok(differing == 0)
 }
 
-/// Has the test of keys write the digests of its runs, which `cargo test` compares.
+/// Makes the test of keys write the digests of its runs, which `cargo test` compares.
 fn keys() -> Result<()> {
     let status = Command::new("cargo")
         .args(["test", "--quiet", "-p", "nandscape-machine", "--test", "all", "every_key_of"])
@@ -65,7 +65,7 @@ fn keys() -> Result<()> {
     Ok(())
 }
 
-/// The case files, in order of name.
+/// Case files, in order of name.
 fn cases(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -87,11 +87,11 @@ fn result(binary: &Path, path: &Path) -> Result<Record> {
     if !output.status.success() {
         bail!("nandscape failed ({})\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end());
     }
-    let document = serde_json::from_slice(&output.stdout).context("stdout is no JSON document")?;
+    let document = serde_json::from_slice(&output.stdout).context("stdout is not a JSON document")?;
     Ok(Record::new(document))
 }
 
-/// What differs from the committed result; empty if nothing.
+/// Differences from the committed result; empty if there are none.
 fn judge(committed: &Path, fresh: &Record) -> Result<Vec<String>> {
     let Ok(text) = fs::read_to_string(committed) else {
         return Ok(vec!["no committed result".into()]);
@@ -111,13 +111,13 @@ fn judge(committed: &Path, fresh: &Record) -> Result<Vec<String>> {
 
 // A golden case: one run of the shipped binary.
 
-/// The content of `tests/golden/NAME.toml`.
+/// Contents of `tests/golden/NAME.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// A shipped system or a TOML file, relative to the root of the workspace.
+    /// Shipped system or TOML file, relative to the root of the workspace.
     system: String,
-    /// What `--workload` takes.
+    /// Value of `--workload`.
     workload: String,
     /// Further arguments of `nandscape run`.
     #[serde(default)]
@@ -129,7 +129,7 @@ impl Case {
         Ok(toml::from_str(text)?)
     }
 
-    /// The command line, without the binary.
+    /// Command line, without the binary.
     fn arguments(&self) -> Vec<&str> {
         let mut arguments = vec!["run", &self.system, "--workload", &self.workload];
         arguments.extend(self.args.iter().map(String::as_str));
@@ -179,7 +179,7 @@ fn change(old: Option<&Value>, new: Option<&Value>) -> String {
 
 // A result as it is committed: without what differs from run to run, and with a digest.
 
-/// Fields that say how the run went, or which version made it, and nothing of what was simulated.
+/// Volatile fields: the cost of the run and the version of the program, not the simulation.
 const DROPPED: [&str; 2] = ["run", "version"];
 
 struct Record {
@@ -197,7 +197,7 @@ impl Record {
         Record { document }
     }
 
-    /// Reads a committed file; an error if its digest is not that of its result.
+    /// Reads a committed file; fails if its digest is not that of its result.
     fn parse(text: &str) -> Result<Record> {
         let mut file: Value = serde_json::from_str(text)?;
         let stated = file["digest"].as_str().context("no digest")?.to_string();

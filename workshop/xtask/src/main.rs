@@ -1,4 +1,5 @@
-//! Chores of the repository: `cargo xtask tidy | new | gen | golden | bench | dist | mutants | soak | calibrate-pagecache`.
+//! Chores of the repository: `cargo xtask tidy | new | gen | golden | bench | dist | mutants | soak |
+//! calibrate-pagecache`.
 
 mod bench;
 mod calibrate;
@@ -23,36 +24,36 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Checks the rules of the house: layers, sizes, leftovers, calibration
+    /// Check the rules of the repository: layers, sizes, leftovers, calibration
     Tidy,
-    /// Makes a new policy: its file, its entry in the family's list, a test that says what to fill in
+    /// Create a new policy: its file, its entry in the family's list, and a test that says what to fill in
     New {
-        /// The family, such as `VictimPolicy`, or a key that chooses from it, such as `flash.ftl.gc.victim`
+        /// Family, such as `VictimPolicy`, or a key that chooses from it, such as `flash.ftl.gc.victim`
         family: String,
-        /// The policy's name in a file, such as `my_policy`
+        /// Name of the policy in a file, such as `my_policy`
         name: String,
     },
-    /// Writes the generated pages of docs/ from the binary's own lists
+    /// Write the generated pages of docs/ from the binary's own lists
     Gen {
-        /// Only compares; fails if a page is missing or stale
+        /// Only compare; fail if a page is missing or stale
         #[arg(long)]
         check: bool,
     },
-    /// Runs the cases of tests/golden and compares their results with the committed ones
+    /// Run the cases of tests/golden and compare their results with the committed ones
     Golden {
-        /// Rewrites the committed results
+        /// Rewrite the committed results
         #[arg(long)]
         bless: bool,
     },
-    /// Measures the binary (profile dist) on fixed workloads against the targets
+    /// Measure the binary (profile dist) on fixed workloads against the targets
     Bench(bench::Options),
-    /// Builds what packages are made of: a static binary, pages for `man`, completions, as one archive
+    /// Build a package: a static binary, man pages and completions, as one archive
     Dist(dist::Options),
-    /// Runs the suite of planted faults and prints which check kills each
+    /// Run the mutation tests and print which check kills each mutant
     Mutants,
-    /// Drives the flash device in all combinations under its shadow, in the release profile
+    /// Drive the flash device in all combinations under its shadow, in the release profile
     Soak(soak::Options),
-    /// Measures the page cache of a real Linux (User-Mode Linux) on a device of known speed
+    /// Measure the page cache of a real Linux (User-Mode Linux) on a device of known speed
     CalibratePagecache(calibrate::Options),
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn write() -> Result<bool> {
     Ok(true)
 }
 
-/// Compares the committed pages with fresh ones and prints the first difference of each; false if one differs.
+/// Compares the committed pages with fresh ones and prints the first difference of each; returns false if one differs.
 pub(crate) fn check() -> Result<bool> {
     let stale = stale_pages()?;
     for finding in &stale {
@@ -44,7 +44,7 @@ pub(crate) fn check() -> Result<bool> {
     Ok(stale.is_empty())
 }
 
-/// One line for each page that is missing or stale.
+/// Findings: one line for each page that is missing or stale.
 fn stale_pages() -> Result<Vec<String>> {
     let docs = workspace::root().join("docs");
     let (fresh, table) = generate(Command::new(workspace::release_binary()?))?;

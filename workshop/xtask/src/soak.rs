@@ -1,5 +1,6 @@
-//! `cargo xtask soak`: the flash device in all combinations under its shadow, a host whose power is cut 10,000 times, the shipped binary for
-//! very long, or damaged input. `cargo xtask mutants`: the faults planted in the model crates, and which check kills each.
+//! `cargo xtask soak`: the flash device in all combinations under its shadow, a host whose power is cut 10,000 times,
+//! the shipped binary for very long, or damaged input. `cargo xtask mutants`: the faults planted in the model crates,
+//! and which check kills each.
 
 use crate::workspace;
 use anyhow::{Context, Result, bail};
@@ -10,27 +11,27 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
 
-/// How long, and from where.
+/// Arguments of `cargo xtask soak`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Operations at least, over all combinations
+    /// Minimum number of operations, over all combinations
     #[arg(long, default_value_t = 10_000_000)]
     ops: u64,
     /// First seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Runs in the profiles dev and release, and compares the digests of all completions
+    /// Run in the profiles dev and release, and compare the digests of all completions
     #[arg(long, conflicts_with = "endurance")]
     profiles: bool,
-    /// Instead, this many requests to the shipped binary: its memory must stay flat
+    /// Instead, run this many requests on the shipped binary and check that its memory stays flat
     #[arg(long, value_name = "REQUESTS", num_args = 0..=1, default_missing_value = "100000000", value_parser = clap::value_parser!(u64).range(100_000..))]
     endurance: Option<u64>,
-    /// Instead, so many seconds of damaged input for everything that is read, whole machines included
+    /// Instead, run this many seconds of damaged input through all readers, whole machines included
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["endurance", "profiles"])]
     fuzz: Option<u64>,
 }
 
-/// Runs it; false if something failed.
+/// Runs the soak; returns false if something failed.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     if let Some(requests) = options.endurance {
         return run_endurance(requests);
@@ -47,10 +48,10 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         && test(options, &longer).env("SOAK_TIMES", TIMES).status()?.success())
 }
 
-/// The length of a drive's tests in a soak, as a multiple of their length in a test run.
+/// Length of a drive's tests in a soak, as a multiple of their length in a test run.
 const TIMES: &str = "10";
 
-/// `cargo test` with the length of its soaks.
+/// Command `cargo test` with the length of its soaks.
 fn test(options: &Options, arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command
@@ -62,7 +63,7 @@ fn test(options: &Options, arguments: &[&str]) -> Command {
     command
 }
 
-/// The driver of the crate `fuzzing`, with assertions.
+/// Driver of the crate `fuzzing`, with assertions.
 fn fuzz(seconds: u64, seed: u64) -> Command {
     let mut command = Command::new("cargo");
     command.current_dir(workspace::root()).args(["run", "--quiet", "-p", "nandscape-fuzzing", "--"]).args([
@@ -73,7 +74,7 @@ fn fuzz(seconds: u64, seed: u64) -> Command {
     command
 }
 
-/// Whether assertions and optimisation leave every result as it is.
+/// Returns whether assertions and optimisation leave every result unchanged.
 fn compare_profiles(options: &Options) -> Result<bool> {
     let mut digests = Vec::new();
     for profile in [&[][..], &["--release"]] {
@@ -99,19 +100,19 @@ fn compare_profiles(options: &Options) -> Result<bool> {
 /// Time between two samples.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// The share of the run after which a drive counts as warm, in percent.
+/// Share of the run after which a drive counts as warm, in percent.
 const WARM: u64 = 10;
 
-/// Memory may grow by this much from there on, in KiB: allocators and page tables are not exact.
+/// Allowed growth of memory from there on, in KiB: allocators and page tables are not exact.
 const SLACK_KIB: u64 = 1024;
 
-/// A run.
+/// Case of a soak.
 struct Endurance {
     system: &'static str,
-    /// What makes it small.
+    /// Overrides that make it small.
     set: &'static [&'static str],
     precondition: &'static str,
-    /// Its requests are the requests asked for, divided by this.
+    /// Divisor of the number of requests.
     divisor: u64,
 }
 
@@ -145,7 +146,7 @@ struct Sample {
     rss_kib: u64,
 }
 
-/// Runs every case and prints its memory; false if one has not stayed flat or has not done all its work.
+/// Runs every case and prints its memory; returns false if one did not stay flat or did not finish its work.
 pub(crate) fn run_endurance(requests: u64) -> Result<bool> {
     let binary = workspace::release_binary()?;
     let mut all = true;
@@ -173,14 +174,14 @@ fn run_case(binary: &Path, case: &Endurance, requests: u64) -> Result<bool> {
     let completed = document.pointer("/io/all/requests").and_then(Value::as_u64).unwrap_or(0);
     let phases = ["/run/precondition_cpu_s", "/run/cpu_s"].map(|path| document.pointer(path)?.as_f64());
     let [Some(before), Some(during)] = phases else { bail!("the result of {} has no times", case.system) };
-    let memory = Memory::of(&samples, before, during).context("too short to be measured: ask for more")?;
+    let memory = Memory::of(&samples, before, during).context("too short to be measured: ask for more requests")?;
     let done = succeeded && completed == requests;
     let work = if done { "" } else { ", NOT all requests completed" };
     println!("{}: {completed} requests in {during:.0} s of CPU time, {memory}{work}", case.system);
     Ok(done && memory.is_flat())
 }
 
-/// Samples a process until it ends; whether it has succeeded.
+/// Samples a process until it ends; returns whether it succeeded.
 fn watch(mut child: Child) -> Result<(Vec<Sample>, bool)> {
     let mut samples = Vec::new();
     loop {
@@ -212,8 +213,8 @@ struct Memory {
 }
 
 impl Memory {
-    /// From samples of a process that spent `before` seconds on preconditioning and `during` on the simulation. What
-    /// comes behind is the result document's.
+    /// Computes memory from samples of a process that spent `before` seconds on preconditioning and `during` on the
+    /// simulation. Later samples belong to the result document.
     fn of(samples: &[Sample], before: f64, during: f64) -> Option<Memory> {
         let at = |percent: u64| ((before + during * percent as f64 / 100.0) * 1e9) as u64;
         let rss = |percent: u64| samples.iter().find(|s| s.cpu_ns >= at(percent)).map(|s| s.rss_kib);
@@ -242,7 +243,7 @@ impl std::fmt::Display for Memory {
     }
 }
 
-/// Runs the suite and prints its table; false if a mutant survives.
+/// Runs the suite and prints its table; returns false if a mutant survives.
 pub(crate) fn run_mutants() -> Result<bool> {
     let output = Command::new("cargo")
         .current_dir(workspace::root())

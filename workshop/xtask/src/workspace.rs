@@ -4,14 +4,14 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The root of the workspace.
+/// Root of the workspace.
 pub(crate) fn root() -> PathBuf {
     // Asked at run time: two checkouts that share a target directory share the built xtask, too.
     let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     Path::new(&package).ancestors().nth(2).map_or_else(|| ".".into(), Path::to_path_buf)
 }
 
-/// Builds the binary in the profile release, which is made for a short build, and returns its path.
+/// Builds the binary in the profile release, which builds fast, and returns its path.
 pub(crate) fn release_binary() -> Result<PathBuf> {
     binary("release")
 }
@@ -25,15 +25,15 @@ fn binary(profile: &str) -> Result<PathBuf> {
     build(&Build { profile, ..Build::default() })
 }
 
-/// How the binary is built.
+/// Build configuration of the binary.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Build<'a> {
     pub(crate) profile: &'a str,
-    /// A target of rustc: as a package, with all that it has. Left out, for this machine.
+    /// Target of rustc, for a package with all features; `None` for this machine.
     pub(crate) target: Option<&'a str>,
-    /// Flags for rustc, besides those of the environment.
+    /// Flags for rustc, in addition to those of the environment.
     pub(crate) flags: Option<&'a str>,
-    /// The folder to build in; cargo's own if left out.
+    /// Build folder; cargo's own if left out.
     pub(crate) into: Option<&'a Path>,
 }
 
@@ -57,12 +57,12 @@ pub(crate) fn build(Build { profile, target, flags, into }: &Build<'_>) -> Resul
     let folder = into.join(target.unwrap_or_default());
     let binary = folder.join(profile).join(format!("nandscape{}", std::env::consts::EXE_SUFFIX));
     if !binary.is_file() {
-        bail!("cargo built no {}", binary.display());
+        bail!("cargo did not build {}", binary.display());
     }
     Ok(binary)
 }
 
-/// The data sets: `NANDSCAPE_DATA`, else `shared/data` beside the workspace; `None` where there is neither.
+/// Folder of data sets: `NANDSCAPE_DATA`, else `shared/data` beside the workspace; `None` without either.
 pub(crate) fn data() -> Option<PathBuf> {
     let folder = match std::env::var_os("NANDSCAPE_DATA") {
         Some(folder) => PathBuf::from(folder),
@@ -71,7 +71,7 @@ pub(crate) fn data() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// Where cargo builds.
+/// Build folder of cargo.
 pub(crate) fn target_directory() -> Result<PathBuf> {
     let output = Command::new(cargo())
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
@@ -79,7 +79,7 @@ pub(crate) fn target_directory() -> Result<PathBuf> {
         .output()
         .context("cargo metadata did not start")?;
     let metadata: serde_json::Value =
-        serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+        serde_json::from_slice(&output.stdout).context("the output of cargo metadata is not JSON")?;
     let directory =
         metadata["target_directory"].as_str().context("cargo metadata names no target directory")?;
     Ok(PathBuf::from(directory))

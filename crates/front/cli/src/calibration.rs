@@ -1,27 +1,28 @@
-//! Where each number of a shipped system comes from: the tables of its `calibration.md`, read for `init` and `explain energy`.
+//! Sources of the numbers of a shipped system: the tables of its `calibration.md`, read for `init` and `explain
+//! energy`.
 
 use config::Place;
 
-/// The calibration page of every shipped system.
+/// Calibration page of every shipped system.
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/calibrations.rs"));
 
-/// The sources of one system.
+/// Sources of one system.
 struct Calibration {
-    /// The sources that the page calls by a short name, one a line.
+    /// Sources to which the page gives a short name, one a line.
     legend: Vec<String>,
-    /// Keys, each with the words on it.
+    /// Keys, each with the text of its row.
     rows: Vec<(String, String)>,
 }
 
 impl Calibration {
-    /// The page of a system. `keys` are the keys that its spec sets.
+    /// Reads the page of a system. `keys` are the keys that its spec sets.
     fn of(system: &str, keys: &[&str]) -> Option<Calibration> {
         let (_, page) = PAGES.iter().find(|(name, _)| *name == system)?;
         Some(Calibration::read(page, keys))
     }
 
-    /// Reads a page: rows `| keys | value | source |`, of which the first key is whole and the others stand beside it or
-    /// beside one of the tables above it.
+    /// Reads a page: rows `| keys | value | source |`. The first key is complete; the others are relative to its table
+    /// or to one of the tables around it.
     fn read(page: &str, keys: &[&str]) -> Calibration {
         let is_there = |key: &str| {
             let below = |known: &&str| known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
@@ -39,7 +40,7 @@ impl Calibration {
                         rows.push((key.clone(), plain(source)));
                         whole = key;
                     }
-                    // Another system may have set this one; those that stand beside it are still this one's.
+                    // This key may be set by a different system; the keys relative to it still belong to this one.
                     None if name.contains('.') => whole = name.to_owned(),
                     None => {}
                 }
@@ -48,7 +49,7 @@ impl Calibration {
         Calibration { legend: legend(page), rows }
     }
 
-    /// The words on a key: of its own row, or of the row of a table around it.
+    /// Source text of a key: from its own row, or from the row of a table around it.
     fn source(&self, key: &str) -> Option<&str> {
         let covers = |row: &str| key.strip_prefix(row).is_some_and(|r| r.is_empty() || r.starts_with('.'));
         let nearest = self.rows.iter().filter(|(row, _)| covers(row)).max_by_key(|(row, _)| row.len())?;
@@ -56,11 +57,11 @@ impl Calibration {
     }
 }
 
-/// The calibration pages of the systems that values come from.
+/// Calibration pages of the systems that values come from.
 pub(crate) struct Sources(Vec<(String, Calibration)>);
 
 impl Sources {
-    /// The sources that each page calls by a short name.
+    /// Sources to which each page gives a short name.
     pub(crate) fn legends(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.0.iter().map(|(system, page)| (system.as_str(), page.legend.as_slice()))
     }
@@ -73,7 +74,7 @@ impl Sources {
                 continue;
             }
             let is_its = |(_, _, at): &&(String, toml::Value, Place)| at.source == place.source;
-            // A part that inherits another's table has its values under another name there.
+            // A component that inherits a table of a different component has its values under another name there.
             let named = |(key, ..): &(String, toml::Value, Place)| [key.clone(), as_kind(key)];
             let keys: Vec<String> = values.iter().filter(is_its).flat_map(named).collect();
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
@@ -82,7 +83,7 @@ impl Sources {
         Sources(found)
     }
 
-    /// The source of a value by one of its names, with the page that has it if there are several.
+    /// Source of a value by one of its names, with the page that has it if there are several.
     pub(crate) fn of_key(&self, keys: &[&str], place: &Place) -> Option<String> {
         let (system, page) = self.0.iter().find(|(system, _)| Some(system.as_str()) == system_of(place))?;
         let source = keys.iter().find_map(|key| page.source(key))?;
@@ -90,23 +91,23 @@ impl Sources {
     }
 }
 
-/// The shipped system whose spec a value stands in.
+/// Returns the shipped system whose spec contains a value.
 fn system_of(place: &Place) -> Option<&str> {
     place.source.strip_prefix("systems/")?.strip_suffix("/spec.toml")
 }
 
-/// The cells of a row that begins with a key.
+/// Splits a row that begins with a key into cells.
 fn cells(line: &str) -> Option<Vec<String>> {
     let row = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     if !row.trim_start().starts_with('`') {
         return None;
     }
-    // `\|` is a bar in a cell.
+    // `\|` is an escaped bar within a cell.
     let cells = row.replace("\\|", "\u{0}");
     Some(cells.split('|').map(|cell| cell.replace('\u{0}', "|").trim().to_owned()).collect())
 }
 
-/// Items of the list that gives sources their short names.
+/// Items of the list that defines short names of sources.
 fn legend(page: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut is_item = false;
@@ -124,7 +125,7 @@ fn legend(page: &str) -> Vec<String> {
     found
 }
 
-/// Without the marks of Markdown: emphasis, and the targets of links.
+/// Removes Markdown markup: emphasis, and the targets of links.
 fn plain(markdown: &str) -> String {
     let mut text = String::new();
     let mut rest = markdown;

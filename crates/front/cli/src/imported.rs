@@ -1,4 +1,4 @@
-//! Configurations of MQSim, which `import` writes as files and `run` and `check` take as they are.
+//! Configurations of MQSim, which `import` converts to files and `run` and `check` accept directly.
 
 use crate::output::Fault;
 use config::{Diagnostic, read_text};
@@ -7,15 +7,15 @@ use foreign::mqsim::{self, File, Scenario, Sort, Work, Workloads};
 use machine::run::Plan;
 use std::path::{Path, PathBuf};
 
-/// What a run is, and what must be said of it besides.
+/// Run, with notes and title.
 pub(crate) struct Planned {
-    /// What runs.
+    /// Plan of the run.
     pub(crate) plan: Plan,
-    /// What an import has to say.
+    /// Notes of an import.
     pub(crate) notes: Vec<String>,
-    /// Its name among several, such as `scenario 2 of 3`.
+    /// Title among several runs, such as `scenario 2 of 3`.
     pub(crate) title: Option<String>,
-    /// The system, if it is one of another simulator.
+    /// Imported system, if it comes from a different simulator.
     imported: Option<Imported>,
 }
 
@@ -29,7 +29,7 @@ impl Pair {
     /// Reads both files.
     ///
     /// # Errors
-    /// One that cannot be read, or is not MQSim's.
+    /// A file cannot be read, or is not MQSim's.
     pub(crate) fn read(drive: &Path, workloads: Option<&Path>) -> Result<Pair, Diagnostic> {
         let workloads = match workloads {
             Some(path) => {
@@ -41,15 +41,16 @@ impl Pair {
         Ok(Pair { drive: named(drive)?, workloads })
     }
 
-    /// How many scenarios there are; none without workloads.
+    /// Number of scenarios; 0 without workloads.
     pub(crate) fn scenarios(&self) -> usize {
         self.workloads.as_ref().map_or(0, Workloads::count)
     }
 
-    /// The drive as it is for a scenario, counted from one, or by itself; a spec that can be built with these overrides.
+    /// Imports the drive for a scenario, counted from one, or without workloads. The spec must be buildable with these
+    /// overrides.
     ///
     /// # Errors
-    /// Whatever of it is unusable.
+    /// The drive, the scenario or an override is unusable.
     pub(crate) fn scenario(&self, number: usize, set: &[String]) -> Result<Scenario, Diagnostic> {
         let (name, text) = &self.drive;
         let file = File { name, text };
@@ -59,12 +60,12 @@ impl Pair {
     }
 }
 
-/// Refuses what could not be built.
+/// Refuses a system that cannot be built.
 ///
 /// # Errors
-/// What is wrong with it, where the file says what it comes from, or at an override.
+/// The fault, placed at the setting it comes from or at an override.
 pub(crate) fn buildable(system: &Imported, set: &[String]) -> Result<(), Diagnostic> {
-    // No file has this name: places in the spec are those of the file that it comes from.
+    // The spec exists in no file: its faults are placed in the file that it comes from.
     let name = format!("what {} becomes", system.file);
     let loaded = machine::from_text(&name, &system.toml(), set);
     loaded.map(|_| ()).map_err(|fault| system.placed(fault, &name))
@@ -74,7 +75,7 @@ fn named(path: &Path) -> Result<(String, String), Diagnostic> {
     Ok((path.display().to_string(), read_text(path)?))
 }
 
-/// Which of MQSim's files a name means, if it is one: by its content.
+/// Detects by content which of MQSim's files a name denotes, if any.
 fn sort_of(text: &str) -> Option<Sort> {
     let path = Path::new(text);
     (path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xml")) && path.is_file())
@@ -83,22 +84,22 @@ fn sort_of(text: &str) -> Option<Sort> {
         .and_then(|content| mqsim::sort_of(&content))
 }
 
-/// The file and the scenario of `workload.xml:scenario=2`.
+/// Splits `workload.xml:scenario=2` into file and scenario.
 fn chosen(text: &str) -> Result<(&str, Option<usize>), Diagnostic> {
     match text.rsplit_once(":scenario=") {
         Some((file, number)) if sort_of(file) == Some(Sort::Workload) => match number.parse() {
             Ok(number) => Ok((file, Some(number))),
-            Err(_) => Err(Diagnostic::new(format!("`{number}` is no number of a scenario"))
-                .help(format!("as in `{file}:scenario=1`"))),
+            Err(_) => Err(Diagnostic::new(format!("`{number}` is not a scenario number"))
+                .help(format!("for example `{file}:scenario=1`"))),
         },
         _ => Ok((text, None)),
     }
 }
 
-/// The runs that a plan means: one, or one for each scenario of MQSim's.
+/// Expands a plan into runs: one, or one for each scenario of an MQSim file.
 ///
 /// # Errors
-/// Files of MQSim that cannot be used.
+/// An MQSim file is unusable.
 pub(crate) fn planned(plan: Plan) -> Result<Vec<Planned>, Fault> {
     let mut files = Vec::new();
     for text in &plan.workloads {
@@ -113,13 +114,13 @@ pub(crate) fn planned(plan: Plan) -> Result<Vec<Planned>, Fault> {
         ([(text, ..), ..], false) => {
             let help = "give its drive too, `nandscape run ssdconfig.xml --workload workload.xml`, or import both: `nandscape import mqsim ssdconfig.xml workload.xml -o my.toml`";
             let what = format!(
-                "{text} is MQSim's, and what its flows mean depends on the drive that they were written for"
+                "{text} is an MQSim workload, whose flows depend on the drive that they were written for"
             );
             return Err(Diagnostic::new(what).help(help).into());
         }
         ([_, (text, ..), ..], true) => {
-            return Err(Diagnostic::new(format!("{text} is a second file of MQSim's workloads"))
-                .help("one run has one: give each by itself")
+            return Err(Diagnostic::new(format!("{text} is a second MQSim workload file"))
+                .help("a run takes one: give each in a run of its own")
                 .into());
         }
         _ => {}
@@ -147,7 +148,7 @@ pub(crate) fn planned(plan: Plan) -> Result<Vec<Planned>, Fault> {
 }
 
 impl Planned {
-    /// A fault of the system that was imported stands in the file that it comes from.
+    /// Moves a fault of an imported system into the file that it comes from.
     pub(crate) fn placed(&self, fault: Fault) -> Fault {
         match (fault, &self.imported) {
             (Fault::Input(fault), Some(system)) => Fault::Input(system.placed(fault, &self.plan.system)),
@@ -155,7 +156,7 @@ impl Planned {
         }
     }
 
-    /// Puts the flows of a scenario in the place of the file of workloads.
+    /// Replaces the workload file by the flows of a scenario.
     fn take(&mut self, given: &str, file: &Path, works: &[Work]) -> Result<(), Diagnostic> {
         let mut workloads = Vec::new();
         for text in &self.plan.workloads {
@@ -173,26 +174,26 @@ impl Planned {
             let trace = &mut self.plan.trace;
             trace.format.get_or_insert_with(|| "mqsim".to_owned());
             for percent in works.iter().filter_map(percent) {
-                self.notes.push(format!("Percentage_To_Be_Executed: the whole trace runs, not {percent} % of it: `--max-requests N` ends it earlier"));
+                self.notes.push(format!("Percentage_To_Be_Executed: the whole trace runs, not {percent} % of it; `--max-requests N` limits it"));
             }
         }
         Ok(())
     }
 
-    /// The workload of a flow; a trace that is not where its path says lies beside the file.
+    /// Workload of a flow; a trace that is missing at its path is taken from the folder of the file.
     fn notes_of(&self, work: &Work, file: &Path) -> Result<String, Diagnostic> {
         let Work::Trace { path, .. } = work else { return Ok(work.workload()) };
         let beside = file.parent().unwrap_or(Path::new("")).join(path);
         let found = [PathBuf::from(path), beside].into_iter().find(|path| path.exists());
         let text = found.map(|path| path.display().to_string());
         text.ok_or_else(|| {
-            Diagnostic::new(format!("the trace `{path}` of {} is not there", file.display()))
-                .help("a path in it is relative to the folder that the command runs in, or to the file")
+            Diagnostic::new(format!("the trace `{path}` of {} does not exist", file.display()))
+                .help("relative paths start from the current folder, or from the folder of the file")
         })
     }
 }
 
-/// The share of a trace that is replayed, if it is not all.
+/// Share of a trace that is replayed, in percent, if not all.
 pub(crate) fn percent(work: &Work) -> Option<u64> {
     match work {
         Work::Trace { percent, .. } if *percent < 100 => Some(*percent),

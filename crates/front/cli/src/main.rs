@@ -4,7 +4,7 @@
 //! * Does not know how anything is simulated or drawn.
 //! * Read first: `commands/mod.rs`; then `commands/run.rs`.
 
-/// Prints a line on standard error: what files, jobs and traces are called moves no cursor and changes no colours.
+/// Prints a line on standard error. Control characters in names of files, jobs and traces are replaced.
 macro_rules! tell {
     ($($text:tt)*) => {
         eprintln!("{}", config::plain(&format!($($text)*)))
@@ -38,20 +38,20 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NANDSCAPE_C
 static LONG_VERSION: LazyLock<String> =
     LazyLock::new(|| format!("{VERSION}\nresults {}: {}", identity::RESULTS, identity::CHANGE));
 
-/// musl's own has one lock for all jobs of a sweep.
+/// Allocator under musl, whose own takes one lock for all jobs of a sweep.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A simulator for computers that put flash next to compute.
 ///
-/// Exit status: 0 all well; 1 a check failed or work was left undone; 2 unusable input, said in one diagnostic.
+/// Exit status: 0 success; 1 a check failed or work was left undone; 2 unusable input, explained by one diagnostic.
 #[derive(Parser)]
 #[command(version = VERSION, max_term_width = 110, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Prints no progress, neither bars nor lines
+    /// Suppress progress bars and lines
     #[arg(long, global = true)]
     quiet: bool,
 }
@@ -60,39 +60,39 @@ struct Cli {
 enum Command {
     /// Run workloads on a system
     Run(Box<commands::run::Args>),
-    /// Run a system over every combination of values in a TOML file
+    /// Run every combination of the values in a TOML file
     Sweep(commands::sweep::Args),
     /// Check a system and print its resolved spec
     Check(Box<commands::check::Args>),
-    /// Write a system file to begin with: every key of a system, commented, with its source
+    /// Write a starter system file: every key, commented, with the source of its value
     Init(commands::init::Args),
     /// List systems, workloads, programs, trace formats, fio options and policies
     List(commands::list::Args),
     /// Explain a policy, trace format, fio option, system, workload, program, metric or spec key
     Explain(commands::explain::Args),
-    /// Say what limits a run: where time went, what slow requests waited for, which keys are worth a try
+    /// Report what limits a run: where time went, what slow requests waited for, which keys to try
     ExplainRun(commands::explain_run::Args),
-    /// List the keys of a spec with kind, unit and meaning
+    /// List spec keys with kind, unit and meaning
     Params(commands::params::Args),
-    /// Print the JSON Schema of a system file, or of a result
+    /// Print the JSON Schema of a system file or a result
     Schema(commands::schema::Args),
     /// Inspect, convert, sample and capture traces
     Trace(Box<commands::trace::Args>),
-    /// Choose the kernels of a GPU profile to simulate, and predict the time of all from theirs
+    /// Choose which kernels of a GPU profile to simulate, and predict the total time from them
     Sample(commands::sample::Args),
-    /// Bring in from elsewhere: configurations of MQSim and SimpleSSD, results of fio
+    /// Import configurations of MQSim and SimpleSSD, and results of fio
     Import(commands::import::Args),
-    /// Fit a drive to what fio measured of it, a few figures by a few values, and predict the rest
+    /// Fit a drive to fio measurements: a few values to a few metrics; the rest is predicted
     Fit(Box<commands::fit::Args>),
     /// Rank the keys of a spec by their effect on a metric
     Sensitivity(Box<commands::sensitivity::Args>),
-    /// Show how two results differ
+    /// Compare two results
     Diff(commands::diff::Args),
-    /// Draw results as one HTML file: a run, what differs between two, several, or a sweep
+    /// Draw results as one HTML file: a run, a comparison of two, several runs, or a sweep
     Report(commands::report::Args),
-    /// Print what a shell needs to complete commands and options
+    /// Print a shell completion script
     Completions(commands::completions::Args),
-    /// Write the manual's pages for `man` into a folder
+    /// Write man pages into a folder
     Man(commands::man::Args),
     /// Write the generated pages of the manual
     #[command(name = "gen-docs", hide = true)]
@@ -100,11 +100,11 @@ enum Command {
     /// Run one point of a sweep, on a worker of a cluster
     #[command(hide = true)]
     Point(commands::point::Args),
-    /// Hold results against closed forms and other simulators
+    /// Compare results with closed forms, papers and other simulators
     Reproduce(commands::reproduce::Args),
 }
 
-/// Lets `-1` be the value of an option, so that it is the value that is refused.
+/// Accepts `-1` as the value of an option, so that the diagnostic is about the value.
 fn signed(command: clap::Command) -> clap::Command {
     let signed_arg = |arg: clap::Arg| {
         let takes_value = arg.get_action().takes_values() && !arg.is_positional();
@@ -113,7 +113,7 @@ fn signed(command: clap::Command) -> clap::Command {
     command.mut_args(signed_arg).mut_subcommands(signed)
 }
 
-/// Ends with what clap says of the arguments. It quotes them: where one has bytes that move a terminal's cursor, the message is plain.
+/// Exits with clap's message, which quotes the arguments. If they contain terminal escapes, the message is plain.
 fn refused(fault: &clap::Error) -> ! {
     let moves = |argument: std::ffi::OsString| argument.to_string_lossy().contains(char::is_control);
     if fault.use_stderr() && std::env::args_os().any(moves) {

@@ -1,5 +1,5 @@
-//! Options of several commands: what to run, how traces are read, and whole numbers; what is wrong with a number is
-//! said of its value.
+//! Options shared by several commands: the system and how it runs, how traces are read, and whole numbers. A bad
+//! number gets a diagnostic about its value.
 
 use crate::complete;
 use crate::output::Fault;
@@ -10,45 +10,45 @@ use machine::run::Plan;
 use requests::trace::{Remap, TraceOptions};
 use sweep::{TraceText, warmup};
 
-/// A system, and how workloads run on it.
+/// System, and how workloads run on it.
 #[derive(clap::Args)]
 pub(crate) struct PlanArgs {
-    /// A shipped system or a TOML file
+    /// Shipped system or TOML file
     #[arg(add = clap_complete::ArgValueCompleter::new(complete::systems))]
     pub(crate) system: String,
-    /// Overrides a value of the spec (key.path=value); repeatable
+    /// Override a spec value (key.path=value); repeatable
     #[arg(long, add = clap_complete::ArgValueCompleter::new(complete::settings))]
     set: Vec<String>,
     /// Seed of all random streams
     #[arg(long, default_value_t = 1, value_parser = whole)]
     seed: u64,
-    /// State of the device before the run (none, sequential, steady:share=90%, ...); overrides the spec
+    /// Device state before the run (none, sequential, steady:share=90%, ...); overrides the spec
     #[arg(long)]
     precondition: Option<String>,
-    /// Leaves out of the results the first so many requests to complete, exactly, or what completes before this simulated time
-    /// (5000, 10ms); a run that ends before has a failed check
+    /// Exclude the first N completed requests, or all that complete before a simulated time (5000, 10ms); a run that
+    /// ends earlier fails a check
     #[arg(long)]
     warmup: Option<String>,
-    /// How traces are read
+    /// Trace options
     #[command(flatten)]
     trace: TraceArgs,
-    /// Replays traces at this queue depth, at least 1, instead of at their own times, which are not used then
+    /// Replay traces at this queue depth (at least 1), ignoring their recorded times
     #[arg(long, value_parser = whole_u32)]
     queue_depth: Option<u32>,
 }
 
 impl PlanArgs {
-    /// The system, as it is given.
+    /// System as given on the command line.
     pub(crate) fn system(&self) -> &str {
         &self.system
     }
 
-    /// Options that may name files.
+    /// Option values that may name files.
     pub(crate) fn overrides(&self) -> impl Iterator<Item = &String> {
         self.set.iter().chain(&self.precondition)
     }
 
-    /// The plan that these workloads make.
+    /// Builds the plan for these workloads.
     ///
     /// # Errors
     /// A value that cannot be read.
@@ -68,14 +68,14 @@ impl PlanArgs {
         })
     }
 
-    /// The state of `--precondition` as overrides, one for each table of drives.
+    /// Converts the state of `--precondition` into overrides, one for each table of drives.
     fn state(&self) -> Result<Option<Vec<String>>, Diagnostic> {
         let Some(text) = self.precondition.as_deref() else { return Ok(None) };
         let plan = Plan { set: self.set.clone(), ..Plan::new(&self.system, "") };
         plan.overrides_of_state(text).map(Some)
     }
 
-    /// A fault of the state stands in what the user wrote, not in the override that was made of it.
+    /// Moves a fault of the state from the generated override to what the user wrote.
     pub(crate) fn named(&self, fault: Fault) -> Fault {
         match fault {
             Fault::Input(fault) => Fault::Input(self.placed(fault)),
@@ -98,54 +98,55 @@ impl PlanArgs {
 /// How traces are read.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct TraceArgs {
-    /// Trace format; recognised by content if left out
+    /// Trace format; detected from content if left out
     #[arg(long)]
     format: Option<String>,
-    /// What the columns of a table are, from left to right, such as time_us,op,lba_512,size_bytes; `-` passes over one
+    /// Columns of a table from left to right, such as time_us,op,lba_512,size_bytes; `-` skips one
     #[arg(long, value_name = "NAMES")]
     columns: Option<String>,
-    /// Unit of the trace's times (s, ms, us, 100ns, ns, ps)
+    /// Unit of trace times (s, ms, us, 100ns, ns, ps)
     #[arg(long)]
     time_unit: Option<String>,
-    /// Bytes of the trace's address unit
+    /// Address unit of the trace, in bytes
     #[arg(long, value_parser = whole)]
     sector: Option<u64>,
-    /// Multiplies every time (0.5 is twice as fast)
+    /// Multiply every time by this factor (0.5 is twice as fast)
     #[arg(long)]
     time_scale: Option<String>,
-    /// Drops requests before this time, counted from the first request of all traces; it may be beyond the clock (300d)
+    /// Drop requests before this time, counted from the first request of all traces; may exceed the simulated clock
+    /// (300d)
     #[arg(long)]
     start: Option<String>,
-    /// Drops requests from this time on, counted alike
+    /// Drop requests from this time on, counted from the first request of all traces
     #[arg(long)]
     end: Option<String>,
-    /// Reads at most this many requests
+    /// Read at most this many requests
     #[arg(long, value_parser = whole)]
     max_requests: Option<u64>,
-    /// Skips and counts bad lines
+    /// Skip and count malformed lines
     #[arg(long)]
     pub(crate) lenient: bool,
-    /// What happens to requests beyond the device: fit (the default of a run: as recorded if all fit, else compact), error, wrap or compact; counted and said
+    /// Handling of requests beyond the device: fit (default of `run`: as recorded if all fit, else compact), error,
+    /// wrap or compact; counted and reported
     #[arg(long)]
     remap: Option<String>,
-    /// Time zero of several traces: clock (the default: the first request of all, so that each keeps its distance) or start (the first
-    /// request of each)
+    /// Time zero of several traces: clock (default: first request of all, which keeps offsets) or start (first request
+    /// of each)
     #[arg(long)]
     align: Option<String>,
-    /// Whether the volumes of traces have addresses of their own: apart (the default: each file and each stream in it) or one (all are
-    /// the same volume)
+    /// Address spaces of traces: apart (default: one for each file and each stream in it) or one (a single volume)
     #[arg(long)]
     volumes: Option<String>,
-    /// The blkparse event that stands for a request (D, Q, ...)
+    /// blkparse event that marks a request (D, Q, ...)
     #[arg(long)]
     action: Option<String>,
-    /// Requests held back to put an unsorted trace in order
+    /// Number of requests buffered to sort an unsorted trace
     #[arg(long, value_parser = count_in_memory)]
     sort_window: Option<usize>,
 }
 
 impl TraceArgs {
-    /// The reader's options; `remap` is what happens to requests beyond the device if the user does not say.
+    /// Builds the reader's options; `remap` is the default handling of requests beyond the device.
     ///
     /// # Errors
     /// A value that cannot be read.
@@ -186,7 +187,7 @@ impl TraceArgs {
     }
 }
 
-/// A fault in the value of an option.
+/// Builds the fault for the value of an option.
 pub(crate) fn at(option: &str, text: &str, fault: Diagnostic) -> Diagnostic {
     fault.at(Place { source: option.to_owned(), text: text.to_owned(), ..Place::default() })
 }
@@ -194,7 +195,7 @@ pub(crate) fn at(option: &str, text: &str, fault: Diagnostic) -> Diagnostic {
 /// Reads a time such as `10ms`.
 ///
 /// # Errors
-/// It is none.
+/// The text is not a time.
 pub(crate) fn time(text: &str) -> Result<Time, Diagnostic> {
     text.parse::<Duration>().map(|d| d.time())
 }
@@ -202,12 +203,12 @@ pub(crate) fn time(text: &str) -> Result<Time, Diagnostic> {
 /// Reads a whole number for clap.
 ///
 /// # Errors
-/// What the text is instead, and what is allowed.
+/// A message that says what is wrong with the text and what is allowed.
 pub(crate) fn whole(text: &str) -> Result<u64, String> {
     between(text, 0, u64::MAX)
 }
 
-/// As [`whole`], up to 2^63 - 1: what a document of TOML can hold.
+/// Reads a whole number up to 2^63 - 1, the largest that TOML can hold; see [`whole`].
 ///
 /// # Errors
 /// As [`whole`].
@@ -215,7 +216,7 @@ pub(crate) fn whole_i63(text: &str) -> Result<u64, String> {
     between(text, 0, i64::MAX as u64)
 }
 
-/// As [`whole`], from 1.
+/// Reads a whole number from 1; see [`whole`].
 ///
 /// # Errors
 /// As [`whole`].
@@ -223,7 +224,7 @@ pub(crate) fn from_one(text: &str) -> Result<u64, String> {
     between(text, 1, u64::MAX)
 }
 
-/// As [`whole`], up to 2^32 - 1.
+/// Reads a whole number up to 2^32 - 1; see [`whole`].
 ///
 /// # Errors
 /// As [`whole`].
@@ -231,7 +232,7 @@ pub(crate) fn whole_u32(text: &str) -> Result<u32, String> {
     between(text, 0, u32::MAX.into()).map(|n| n as u32)
 }
 
-/// As [`whole`], for counts of things in memory.
+/// Reads a whole number that counts items in memory; see [`whole`].
 ///
 /// # Errors
 /// As [`whole`].
@@ -239,7 +240,7 @@ pub(crate) fn count_in_memory(text: &str) -> Result<usize, String> {
     between(text, 0, u32::MAX.into()).map(|n| n as usize)
 }
 
-/// How many go on at once: from 1.
+/// Reads a number of parallel jobs, from 1; see [`whole`].
 ///
 /// # Errors
 /// As [`whole`].

@@ -1,4 +1,4 @@
-//! What the simulation must not see: signals, and what the process lends to a run.
+//! Process state hidden from the simulation: signals, clocks and memory use.
 
 use crate::output::remove_unfinished;
 use config::Diagnostic;
@@ -7,25 +7,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use ::outside::{Clocks, peak_rss};
 
-/// Set by the first signal to end (an interrupt, a termination, a hang-up). The second ends the process.
+/// Stop flag, set by the first signal to end (interrupt, termination, hang-up). The second signal ends the process.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Whether there is something that such a signal must not lose.
+/// Whether a result exists that a signal must not lose.
 static RESULT: AtomicBool = AtomicBool::new(false);
 
-/// Exit status of a command that was interrupted and leaves nothing: work was left undone.
+/// Exit status of a command that was interrupted without a result: work was left undone.
 const UNDONE: i32 = 1;
 
-/// From now on a signal to end ends what is under way cleanly, with the result of a part. Before, there is nothing to lose, and
-/// whatever is under way, a trace being read, a graph being built, ends at once with the process.
+/// Switches signals to a clean stop with a partial result. Before this call nothing can be lost, and a signal ends the
+/// process at once, whatever it is doing.
 pub(crate) fn result_is_coming() {
     RESULT.store(true, Ordering::Relaxed);
 }
 
-/// Catches signals to end.
+/// Catches the signals to end.
 ///
 /// # Errors
-/// If the operating system refuses.
+/// The operating system refuses.
 pub(crate) fn catch_interrupts() -> Result<(), Diagnostic> {
     signals::listen(|signal| {
         if STOP.swap(true, Ordering::Relaxed) {
@@ -33,7 +33,7 @@ pub(crate) fn catch_interrupts() -> Result<(), Diagnostic> {
         }
         let name = signal.name;
         if RESULT.load(Ordering::Relaxed) {
-            say(&format!("\n{name}: ending what is under way; once more to quit at once"));
+            say(&format!("\n{name}: finishing with a partial result; a second signal quits at once"));
         } else {
             say(&format!("\n{name} before there was a result"));
             quit(UNDONE);
@@ -42,12 +42,12 @@ pub(crate) fn catch_interrupts() -> Result<(), Diagnostic> {
     .map_err(|fault| Diagnostic::new(format!("cannot catch interrupts: {fault}")))
 }
 
-/// Writes a line to standard error; a terminal that has gone away changes nothing.
+/// Writes a line to standard error; a closed terminal is ignored.
 fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "{what}");
 }
 
-/// Ends the process, and leaves nothing half written.
+/// Ends the process without half-written files.
 fn quit(status: i32) -> ! {
     remove_unfinished();
     std::process::exit(status)
@@ -55,23 +55,23 @@ fn quit(status: i32) -> ! {
 
 #[cfg(not(unix))]
 mod signals {
-    //! Signals that tell a process to end, where there is a console: Control-C.
+    //! Signals that end a process on a console: Control-C.
 
     use std::io;
 
-    /// A signal to end.
+    /// Signal to end.
     #[derive(Clone, Copy)]
     pub(super) struct Signal {
-        /// What has happened to the command.
+        /// Word for the interruption, such as `interrupted`.
         pub(super) name: &'static str,
-        /// Exit status of a command that was told so twice.
+        /// Exit status after the second signal.
         pub(super) status: i32,
     }
 
-    /// Calls `heard` at each, in a thread of its own.
+    /// Calls `heard` for each signal, in a thread of its own.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// The operating system refuses.
     pub(super) fn listen(heard: impl Fn(Signal) + Send + 'static) -> io::Result<()> {
         let heard = move || heard(Signal { name: "interrupted", status: 130 });
         ctrlc::set_handler(heard).map_err(io::Error::other)
@@ -80,19 +80,19 @@ mod signals {
 
 #[cfg(unix)]
 mod signals {
-    //! Signals that tell a process to end: Control-C, `kill` and the time limit of a batch system, a terminal that goes away.
+    //! Signals that end a process: Control-C, `kill`, the time limit of a batch system, a closed terminal.
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
     use std::io;
 
-    /// A signal to end.
+    /// Signal to end.
     #[derive(Clone, Copy)]
     pub(super) struct Signal {
         number: i32,
-        /// What has happened to the command.
+        /// Word for the interruption, such as `interrupted`.
         pub(super) name: &'static str,
-        /// Exit status of a command that was told so twice, as a shell has it for a process that the signal has ended.
+        /// Exit status after the second signal, as a shell reports it for a process that the signal ended.
         pub(super) status: i32,
     }
 
@@ -102,10 +102,10 @@ mod signals {
         Signal { number: SIGHUP, name: "hung up", status: 128 + SIGHUP },
     ];
 
-    /// Calls `heard` at each, in a thread of its own.
+    /// Calls `heard` for each signal, in a thread of its own.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// The operating system refuses.
     pub(super) fn listen(heard: impl Fn(Signal) + Send + 'static) -> io::Result<()> {
         let wanted = ALL.into_iter().filter(|signal| signal.number != SIGHUP || !outlives_its_terminal());
         let mut signals = Signals::new(wanted.map(|signal| signal.number))?;
@@ -117,7 +117,8 @@ mod signals {
         Ok(())
     }
 
-    /// Whether hang-ups were to be ignored when the process began, as `nohup` has it; yes where the operating system does not tell.
+    /// Returns whether hang-ups were ignored when the process began, as under `nohup`; true where the system cannot
+    /// tell.
     fn outlives_its_terminal() -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

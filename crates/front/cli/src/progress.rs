@@ -1,5 +1,5 @@
-//! What is shown while somebody waits, on standard error: bars on a terminal, else a plain line every ten seconds.
-//! Both estimate the time that is left.
+//! Progress on standard error: bars on a terminal, else a plain line every ten seconds, with an estimate of the time
+//! left.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use machine::run::Stage;
@@ -16,10 +16,10 @@ const STEPS: u64 = 10_000;
 /// Interval at which an idle bar moves.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Set once, before anything is shown.
+/// Quiet flag, set once, before anything is shown.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Whether nothing is shown.
+/// Sets whether progress is suppressed.
 pub(crate) fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
@@ -32,7 +32,7 @@ fn has_bars() -> bool {
     !is_quiet() && std::io::stderr().is_terminal()
 }
 
-/// The progress of one run.
+/// Progress of one run.
 pub(crate) struct RunBar {
     bar: ProgressBar,
     lines: Lines,
@@ -40,7 +40,7 @@ pub(crate) struct RunBar {
 }
 
 impl RunBar {
-    /// A bar on a terminal, lines elsewhere.
+    /// Starts a bar on a terminal, lines elsewhere.
     pub(crate) fn new() -> RunBar {
         let lines = Lines::about("reading the system".to_owned());
         let estimate = Estimate::default();
@@ -49,12 +49,12 @@ impl RunBar {
         }
         let bar = ProgressBar::new(STEPS);
         set_style(&bar, "{spinner} [{elapsed}] {wide_msg}");
-        // Nothing moves the bar until the machine runs.
+        // Until the machine runs, only the tick moves the bar.
         bar.enable_steady_tick(TICK);
         RunBar { bar, lines, estimate }
     }
 
-    /// Shows how far the run has come.
+    /// Shows the progress of the run.
     pub(crate) fn show(&mut self, stage: Stage<'_>) {
         if is_quiet() {
             return;
@@ -64,14 +64,14 @@ impl RunBar {
             Stage::Building => ("building", None, "building the machine".to_owned()),
             Stage::Preconditioning(progress) => {
                 let writes = progress.drive_writes;
-                let what = format!("bringing the device into its state, {writes:.2} drive writes");
+                let what = format!("preconditioning the device, {writes:.2} drive writes");
                 ("preconditioning", progress.share, what)
             }
             Stage::Running(machine) => {
                 let what = format!("{} requests, {} simulated", machine.completed(), machine.now());
                 ("the run", machine.progress(), what)
             }
-            Stage::Checking => ("checking", None, "holding the accounts against each other".to_owned()),
+            Stage::Checking => ("checking", None, "checking the accounting".to_owned()),
         };
         self.estimate.at(name, share);
         let turns = match stage {
@@ -109,14 +109,14 @@ impl RunBar {
         bar.tick();
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn end(&mut self) {
         self.bar.finish_and_clear();
         self.lines.end();
     }
 }
 
-/// A bar that counts runs, or lines.
+/// Bar that counts runs, or lines.
 pub(crate) struct Counter {
     bar: ProgressBar,
     lines: Lines,
@@ -124,7 +124,7 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// A counter that has not begun.
+    /// Creates a counter at zero.
     pub(crate) fn new() -> Counter {
         let bar = if has_bars() { ProgressBar::new(0) } else { ProgressBar::hidden() };
         if !bar.is_hidden() {
@@ -135,7 +135,7 @@ impl Counter {
         Counter { bar, lines: Lines::about("no run has ended yet".to_owned()), estimate }
     }
 
-    /// So many runs have ended, of so many; `free` of them cost nothing and say nothing about the rest.
+    /// Shows that `done` of `of` runs have ended; `free` of them cost nothing and are left out of the estimate.
     pub(crate) fn show(&self, done: usize, of: usize, free: usize) {
         if is_quiet() {
             return;
@@ -151,12 +151,12 @@ impl Counter {
         self.lines.now(format!("{done} of {of} runs{}", estimate.text()));
     }
 
-    /// The bar, to print lines above it.
+    /// Progress bar, for printing lines above it.
     pub(crate) fn bar(&self) -> &ProgressBar {
         &self.bar
     }
 
-    /// Takes the bar away; what was printed stays.
+    /// Removes the bar; printed lines stay.
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
     }
@@ -168,14 +168,14 @@ impl Drop for Counter {
     }
 }
 
-/// What goes on, without a share.
+/// Progress of work without a known share.
 pub(crate) struct Said {
     bar: ProgressBar,
     lines: Lines,
 }
 
 impl Said {
-    /// Begins.
+    /// Starts showing `what`.
     pub(crate) fn new(what: &str) -> Said {
         let bar = if has_bars() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         if !bar.is_hidden() {
@@ -186,7 +186,7 @@ impl Said {
         Said { bar, lines: Lines::about(what.to_owned()) }
     }
 
-    /// What has come of it.
+    /// Shows the current state.
     pub(crate) fn show(&self, what: String) {
         self.bar.set_message(what.clone());
         self.lines.now(what);
@@ -201,31 +201,31 @@ impl Drop for Said {
 }
 
 fn set_style(bar: &ProgressBar, template: &str) {
-    // The templates are ours: one that does not parse leaves the bar in its own style.
+    // The templates are constants: one that does not parse leaves the bar in its default style.
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
 }
 
-/// Between two lines.
+/// Interval between two lines.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// A line every ten seconds, as long as this lives, of what it was told last.
+/// Prints its latest text every ten seconds, as long as it lives.
 pub(crate) struct Lines {
     latest: Arc<Mutex<String>>,
-    /// Goes away to end the thread.
+    /// Sender whose drop ends the thread.
     alive: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Lines {
-    /// Begins, unless there is a terminal or nobody wants to know.
+    /// Starts the lines, unless standard error is a terminal or progress is suppressed.
     pub(crate) fn about(what: String) -> Lines {
         if is_quiet() || has_bars() {
             return Lines { latest: Arc::default(), alive: None, thread: None };
         }
         Lines::every(EVERY, what, |line| {
-            // Whoever does not read is told nothing.
+            // Errors are ignored: nothing reads the output.
             let _ = writeln!(std::io::stderr(), "{line}");
         })
     }
@@ -243,23 +243,23 @@ impl Lines {
         Lines { latest, alive: Some(alive), thread: Some(thread) }
     }
 
-    /// What the next line says.
+    /// Sets the text of the next line.
     pub(crate) fn now(&self, what: String) {
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = what;
     }
 
-    /// Says something at once.
+    /// Prints a line at once.
     pub(crate) fn say(&self, what: &str) {
         if self.thread.is_some() {
             let _ = writeln!(std::io::stderr(), "{what}");
         }
     }
 
-    /// Ends.
+    /// Ends the thread.
     pub(crate) fn end(&mut self) {
         self.alive = None;
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say.
+            // The thread returns nothing.
             let _ = thread.join();
         }
     }
@@ -271,23 +271,23 @@ impl Drop for Lines {
     }
 }
 
-/// A part of the work that takes longer than this is announced.
+/// Duration above which a stage of work is announced.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Before this, a share says little about the rest.
+/// Duration before which a share says little about the rest.
 const EARLY: Duration = Duration::from_secs(5);
 
-/// Time and share of what is under way.
+/// Time and share of the current work.
 #[derive(Default)]
 pub(crate) struct Estimate {
-    /// What is under way, since when, and the share that was done then.
+    /// Name of the current work, its start, and its share at the start.
     now: Option<(&'static str, Instant, f64)>,
     share: Option<f64>,
     announced: bool,
 }
 
 impl Estimate {
-    /// What is under way, and the share of it that is done, if it is known.
+    /// Sets the current work, and the share that is done, if known.
     pub(crate) fn at(&mut self, name: &'static str, share: Option<f64>) {
         if self.now.is_none_or(|(known, ..)| known != name) {
             *self =
@@ -300,13 +300,13 @@ impl Estimate {
         self.now.map_or(Duration::ZERO, |(_, since, _)| since.elapsed())
     }
 
-    /// What is left, if that can be told.
+    /// Time left, if it can be estimated.
     pub(crate) fn left(&self) -> Option<Duration> {
         let (_, since, from) = self.now?;
         left(since.elapsed(), from, self.share?)
     }
 
-    /// A sentence for what turns out to take long, once.
+    /// Note on work that turns out to take long, once.
     pub(crate) fn long(&mut self) -> Option<String> {
         if self.announced {
             return None;
@@ -317,7 +317,7 @@ impl Estimate {
         Some(format!("note: {name} will take about {}; Control-C ends it", span(left + self.elapsed())))
     }
 
-    /// A sentence, once, for work of unknown length whose turns, drive writes, take long; so many of them are done.
+    /// Note, once, on work of unknown length whose turns (drive writes) take long; `turns` of them are done.
     pub(crate) fn long_turns(&mut self, turns: f64) -> Option<String> {
         let elapsed = self.elapsed();
         if self.announced || elapsed < EARLY || turns <= 0.0 {
@@ -327,12 +327,12 @@ impl Estimate {
             Duration::try_from_secs_f64(elapsed.as_secs_f64() / turns).ok().filter(|turn| *turn > LONG)?;
         self.announced = true;
         Some(format!(
-            "note: a drive write takes about {} of preconditioning, and a steady state takes some; `--precondition analytic` takes it from theory; Control-C ends it",
+            "note: a drive write takes about {} of preconditioning, and a steady state needs several; `--precondition analytic` computes it from theory; Control-C ends the run",
             span(turn)
         ))
     }
 
-    /// Share and time left, to stand behind what is under way.
+    /// Share and time left, as a suffix.
     pub(crate) fn text(&self) -> String {
         let share = self.share.map_or(String::new(), |share| format!(", {:.1} %", 100.0 * share));
         let left = self.left().map_or(String::new(), |left| format!(", about {} left", span(left)));
@@ -340,7 +340,7 @@ impl Estimate {
     }
 }
 
-/// The rest, if the work goes on as it did since a share of it was done.
+/// Estimates the time left, if the work goes on at its pace since the share `from`.
 fn left(elapsed: Duration, from: f64, share: f64) -> Option<Duration> {
     let done = share - from;
     if elapsed < EARLY || done <= 0.0 {
@@ -349,7 +349,7 @@ fn left(elapsed: Duration, from: f64, share: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(elapsed.as_secs_f64() * (1.0 - share).max(0.0) / done).ok()
 }
 
-/// A time as a person says it.
+/// Formats a duration for people.
 pub(crate) fn span(time: Duration) -> String {
     const STEPS: [(u64, &str); 4] = [(86_400, "days"), (3600, "h"), (60, "min"), (1, "s")];
     let seconds = time.as_secs();

@@ -1,4 +1,4 @@
-//! Results: those that earlier runs and sweeps have left, the two files of `run --out`, and how one is printed.
+//! Results: reading those of earlier runs and sweeps, writing the two files of `run --out`, and printing.
 
 use crate::output::{Beside, Fault, cannot_write, make_folder};
 use config::Diagnostic;
@@ -14,37 +14,37 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Where tables come from.
-const WHERE: &str = "`nandscape sweep FILE --out DIR` leaves one in DIR";
+/// Hint on how to get a table.
+const WHERE: &str = "`nandscape sweep FILE --out DIR` writes one into DIR";
 
-/// Reads a result document, named by itself or by its folder.
+/// Reads a result document, given as a file or as its folder.
 ///
 /// # Errors
-/// It cannot be read, or is something else.
+/// The file cannot be read, or is not a result document.
 pub(crate) fn read_run(path: &Path) -> Result<Run, Diagnostic> {
     let path = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
     Run::read(path.display().to_string(), &bytes(&path)?)
 }
 
-/// The content of a file.
+/// Reads the bytes of a file.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Diagnostic> {
     std::fs::read(path).map_err(|fault| {
         Diagnostic::new(format!("cannot read {}: {fault}", path.display()))
-            .help("is the path right? it is relative to the folder that the command runs in")
+            .help("check the path: it is relative to the current folder")
     })
 }
 
-/// Reads the table of a sweep as CSV.
+/// Reads a sweep table from CSV.
 ///
 /// # Errors
-/// It cannot be read, or is something else.
+/// The file cannot be read, or is not a sweep table.
 pub(crate) fn read_csv(path: &Path) -> Result<Sweep, Diagnostic> {
     let bytes = bytes(path)?;
     let fault =
-        |fault: csv::Error| Diagnostic::new(format!("{} is no table: {fault}", path.display())).help(WHERE);
+        |fault: csv::Error| Diagnostic::new(format!("{} is not a CSV table: {fault}", path.display())).help(WHERE);
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let mut columns: Vec<Column> =
         reader.headers().map_err(fault)?.iter().map(|name| (name.to_owned(), Vec::new())).collect();
@@ -57,20 +57,20 @@ pub(crate) fn read_csv(path: &Path) -> Result<Sweep, Diagnostic> {
     Sweep::new(path.display().to_string(), columns)
 }
 
-/// A value as CSV has it; nothing if it is empty.
+/// Converts a CSV value; empty text is null.
 fn value(text: &str) -> Value {
     if text.is_empty() {
         return Value::Null;
     }
     let number = text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<f64>().map(Value::from));
-    // What is no finite number stays what it says.
+    // Text that is not a finite number stays text.
     number.ok().filter(Value::is_number).unwrap_or_else(|| text.into())
 }
 
-/// The table of a sweep as a list of JSON objects, one a run.
+/// Converts a list of JSON objects, one per run, to a sweep table.
 ///
 /// # Errors
-/// It is something else.
+/// The list is not a sweep table.
 pub(crate) fn table_of(name: String, rows: &[Value]) -> Result<Sweep, Diagnostic> {
     let mut names: Vec<&String> = Vec::new();
     for key in rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys()) {
@@ -82,17 +82,17 @@ pub(crate) fn table_of(name: String, rows: &[Value]) -> Result<Sweep, Diagnostic
     Sweep::new(name, names.into_iter().map(column).collect())
 }
 
-/// Reads the table of a sweep as Parquet.
+/// Reads a sweep table from Parquet.
 ///
 /// # Errors
-/// It cannot be read, or is something else; the program was built without Parquet.
+/// The file cannot be read or is not a sweep table, or the program was built without Parquet.
 #[cfg(feature = "parquet")]
 pub(crate) fn read_parquet(path: &Path) -> Result<Sweep, Diagnostic> {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
     let name = path.display().to_string();
     let fault = |fault: parquet::errors::ParquetError| {
-        Diagnostic::new(format!("{name} is no Parquet file: {fault}")).help(WHERE)
+        Diagnostic::new(format!("{name} is not a Parquet file: {fault}")).help(WHERE)
     };
     let file =
         std::fs::File::open(path).map_err(|fault| Diagnostic::new(format!("cannot read {name}: {fault}")))?;
@@ -117,41 +117,42 @@ pub(crate) fn read_parquet(path: &Path) -> Result<Sweep, Diagnostic> {
     Sweep::new(name, columns)
 }
 
-/// Without the feature, says how to build with it.
+/// Refuses Parquet in a build without it.
 #[cfg(not(feature = "parquet"))]
 pub(crate) fn read_parquet(path: &Path) -> Result<Sweep, Diagnostic> {
-    Err(Diagnostic::new(format!("{} is Parquet, and this program was built without", path.display())).help(
-        "`cargo build --release --features parquet` builds it with Parquet; `sweep --format csv` leaves a table that needs nothing",
+    Err(Diagnostic::new(format!("cannot read {}: this program was built without Parquet", path.display())).help(
+        "`cargo build --release --features parquet` builds it with Parquet; `sweep --format csv` writes CSV instead",
     ))
 }
 
-// The two files of `run --out`: the resolved spec and the result. Either both are there and belong together, or neither is.
+// The two files of `run --out`: the resolved spec and the result. Either both exist and belong together, or neither
+// does.
 //
-// Both are written beside their places and moved at the end. Of two renames a kill may come between: so an older result goes
-// first, and what is left at any moment is the old pair, a spec without a result, or the new pair. Each names the other: the
-// result has `spec_sha256`, and the spec says that digest and the one of the result's file.
+// Both are written to temporary files and renamed at the end. A kill may come between the two renames, so an older
+// result is removed first. At any moment the folder holds the old pair, a spec without a result, or the new pair. Each
+// file names the other: the result has `spec_sha256`, and the spec has that digest and the digest of the result's file.
 
 const SPEC: &str = "spec.toml";
 
 const RESULT: &str = "result.json";
 
-/// A folder that waits for its two files.
+/// Folder prepared for its two files.
 pub(crate) struct ResultFolder {
     folder: PathBuf,
-    /// Folders that were made for it.
+    /// Folders created for it.
     made: Vec<PathBuf>,
     loaded: Loaded,
     spec: Option<(Beside, File)>,
 }
 
 impl ResultFolder {
-    /// Its files.
+    /// Names of its files.
     pub(crate) const NAMES: [&str; 2] = [SPEC, RESULT];
 
-    /// Makes the folder and sees that it can be written: one that cannot be costs no run.
+    /// Creates the folder and checks that it is writable, before any run is spent.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The folder cannot be written.
     pub(crate) fn open(folder: &Path, loaded: Loaded) -> Result<ResultFolder, Fault> {
         let made = make_folder(folder).map_err(|fault| cannot_write(folder, &fault))?;
         let mut this = ResultFolder { folder: folder.to_owned(), made, loaded, spec: None };
@@ -160,15 +161,15 @@ impl ResultFolder {
         Ok(this)
     }
 
-    /// Puts both files into their places.
+    /// Moves both files into place.
     ///
     /// # Errors
-    /// One cannot be written; then there is neither of the new ones.
+    /// A file cannot be written; then neither new file exists.
     pub(crate) fn deliver(mut self, document: &Document) -> Result<(), Fault> {
         if spec_digest(&self.loaded.spec) != document.spec_sha256 {
             let what =
-                Diagnostic::new(format!("the system `{}` was changed while it was read", document.system));
-            return Err(Fault::Undelivered(what.help("the run must be made again")));
+                Diagnostic::new(format!("the system `{}` was changed while it was being read", document.system));
+            return Err(Fault::Undelivered(what.help("run it again")));
         }
         let (spec_place, result_place) = (self.folder.join(SPEC), self.folder.join(RESULT));
         let result = document.to_json();
@@ -178,7 +179,7 @@ impl ResultFolder {
             let cannot = |fault: io::Error| cannot_write(&result_place, &fault);
             let (result_beside, mut result_file) = Beside::hidden(&result_place).map_err(cannot)?;
             fill(&mut result_file, &result).map_err(cannot)?;
-            // Of two runs that end at once in one folder, one comes after the other.
+            // Serialises two runs that end in one folder at the same time.
             let turn = File::open(&self.folder).ok().filter(|folder| folder.lock().is_ok());
             remove_if_there(&result_place).map_err(cannot)?;
             spec_beside.settle().map_err(|fault| cannot_write(&spec_place, &fault))?;
@@ -194,17 +195,17 @@ impl Drop for ResultFolder {
     fn drop(&mut self) {
         self.spec = None;
         for folder in self.made.iter().rev() {
-            // One that somebody else has put something into stays.
+            // A folder that something else has been put into stays.
             let _ = std::fs::remove_dir(folder);
         }
     }
 }
 
-/// The spec with what says which result is its.
+/// Adds a header to the spec that identifies its result.
 fn headed(spec: &str, digest: &str, result: &str) -> String {
     let file = Sha256::digest(result.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     format!(
-        "# {RESULT} beside has the result; its SHA-256 is {file}\n# spec_sha256 in it is {digest}\n{spec}"
+        "# {RESULT} beside this file has the result; its SHA-256 is {file}\n# spec_sha256 in it is {digest}\n{spec}"
     )
 }
 
@@ -220,25 +221,26 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A form that a result is printed in.
+/// Output form of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Printed {
-    /// For people.
+    /// Text for people.
     Text,
-    /// The document.
+    /// Result document.
     Json,
-    /// As fio prints its own, json+.
+    /// fio's own output, json+.
     Fio,
 }
 
-/// The name of the form that is fio's; no format of traces has it.
+/// Name of fio's form; trace formats do not use it.
 const FIO: &str = "fio";
 
 impl Printed {
-    /// What options say: `--json`, `--output-format`, and `--format fio`, which names no format of traces and is taken out of the plan.
+    /// Form that the options ask for: `--json`, `--output-format`, or `--format fio`, which is removed from the plan as
+    /// it is not a trace format.
     ///
     /// # Errors
-    /// Options that want different forms.
+    /// The options ask for different forms.
     pub(crate) fn of(json: bool, format: Option<&str>, plan: &mut Plan) -> Result<Printed, Diagnostic> {
         let mut wanted = Vec::new();
         if json {
@@ -259,13 +261,13 @@ impl Printed {
             [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => Ok(*first),
             several => {
                 let options: Vec<&str> = several.iter().map(|(option, _)| *option).collect();
-                Err(Diagnostic::new(format!("{} want different forms of one result", options.join(" and ")))
-                    .help("give one of them"))
+                Err(Diagnostic::new(format!("{} ask for different forms of one result", options.join(" and ")))
+                    .help("give only one of them"))
             }
         }
     }
 
-    /// The text of a result.
+    /// Formats a result.
     pub(crate) fn text(self, document: &Document, plan: &Plan) -> String {
         match self {
             Printed::Text => human(document),
@@ -279,7 +281,7 @@ impl Printed {
     }
 }
 
-/// The jobs that workloads are, as far as they are fio's.
+/// Workloads that are fio jobs.
 fn jobs(plan: &Plan) -> Vec<Job> {
     let of = |text: &String| {
         let text = part_and_workload(text).map_or(text.as_str(), |(_, workload)| workload);

@@ -1,14 +1,13 @@
-//! A person sees two tables of a sweep: one grows while it runs, the other has all runs. The first is on standard
-//! error, if that is a terminal; elsewhere a line every ten seconds says how many runs have ended.
+//! Two tables of a sweep for people. One grows on standard error while the sweep runs, if that is a terminal; elsewhere
+//! a line every ten seconds says how many runs have ended. The other has all runs.
 
 use crate::progress::Counter;
 use serde_json::Value;
 use sweep::{Answer, Outcome, Point, Progress, RunEnded, Sweep, answered, columns, text};
 
-/// What the columns of a person's table are: what varies, and the metrics that are there. Workloads are numbered where
-/// there are several.
+/// Columns of the table for people: the keys that vary, and the metrics that exist. Several workloads are numbered.
 struct View {
-    /// The column of the workload.
+    /// Column of the workload.
     workload: usize,
     workloads: Vec<String>,
     labels: Vec<usize>,
@@ -17,7 +16,7 @@ struct View {
 }
 
 impl View {
-    /// The columns for a sweep whose runs have come to these outcomes, or to others like them.
+    /// Chooses the columns for a sweep with these outcomes.
     fn new<'o>(sweep: &Sweep, points: &[Point], outcomes: impl Iterator<Item = &'o Outcome> + Clone) -> View {
         let columns = columns(sweep);
         let workload = usize::from(sweep.has_systems);
@@ -37,12 +36,12 @@ impl View {
         View { workload, workloads, labels, metrics, header }
     }
 
-    /// The heads of the columns.
+    /// Column headings.
     fn header(&self) -> &[String] {
         &self.header
     }
 
-    /// The workloads by their numbers; empty if there is one.
+    /// Legend of workload numbers; empty for a single workload.
     fn legend(&self) -> String {
         if self.workloads.len() < 2 {
             return String::new();
@@ -51,7 +50,7 @@ impl View {
         lines.map(|(number, workload)| format!("workload {number}: {workload}\n")).collect::<String>() + "\n"
     }
 
-    /// What distinguishes a run.
+    /// Values that distinguish a run.
     fn labels(&self, number: usize, point: &Point) -> Vec<String> {
         let label = |at: &usize| {
             let name = text(&point.labels[*at]);
@@ -63,7 +62,7 @@ impl View {
         std::iter::once(number.to_string()).chain(self.labels.iter().map(label)).collect()
     }
 
-    /// A run's row; a message stands behind the metrics, or in their place.
+    /// Row of a run; a message follows the metrics, or replaces them.
     fn row(&self, number: usize, point: &Point, outcome: &Outcome) -> Vec<String> {
         let mut row = self.labels(number, point);
         match outcome {
@@ -82,7 +81,7 @@ impl View {
     }
 }
 
-/// The table of all runs.
+/// Formats the table of all runs.
 pub(crate) fn human(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> String {
     let view = View::new(sweep, points, outcomes.iter());
     let mut rows = vec![view.header().to_vec()];
@@ -92,7 +91,7 @@ pub(crate) fn human(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> St
     view.legend() + &lines.join("\n")
 }
 
-/// What a search has found, for a person.
+/// Formats the answer of a search.
 pub(crate) fn found(sweep: &Sweep, points: &[Point], answer: &Answer) -> String {
     let (heads, rows) = answered(sweep, answer);
     let columns = columns(sweep);
@@ -110,15 +109,15 @@ pub(crate) fn found(sweep: &Sweep, points: &[Point], answer: &Answer) -> String 
     format!("{}:\n{}", answer.what, lines.join("\n"))
 }
 
-/// The widths that the cells of some rows need.
+/// Column widths needed by some rows.
 fn widths(rows: &[Vec<String>], columns: usize) -> Vec<usize> {
-    // A message behind the last column, or in its place, does not widen it.
+    // A message after the last column, or in its place, does not widen it.
     let is_whole = |row: &&Vec<String>| row.len() >= columns;
     let width = |at: usize| rows.iter().filter(is_whole).map(|row| row[at].chars().count()).max();
     (0..columns).map(|at| width(at).unwrap_or(0)).collect()
 }
 
-/// A row with its cells to the right of their columns.
+/// Formats a row with right-aligned cells.
 fn aligned(row: &[String], widths: &[usize]) -> String {
     let cell = |(at, text): (usize, &String)| {
         let is_cell = row.len() >= widths.len() || at + 1 < row.len();
@@ -128,7 +127,7 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
     row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ")
 }
 
-/// To five digits.
+/// Formats a value with five digits.
 fn figure(value: &Value) -> String {
     match value.as_f64() {
         None => text(value),
@@ -141,21 +140,21 @@ fn figure(value: &Value) -> String {
     }
 }
 
-/// The last two parts of a key.
+/// Returns the last two components of a key.
 fn short(key: &str) -> String {
     let parts: Vec<&str> = key.rsplitn(3, '.').collect();
     parts[..parts.len().min(2)].iter().rev().copied().collect::<Vec<_>>().join(".")
 }
 
-/// A metric without the tables that go without saying.
+/// Removes the implied tables from a metric's name.
 fn short_metric(name: &str) -> String {
     name.trim_start_matches("io.").trim_start_matches("flash.0.").to_owned()
 }
 
-/// The least width of a metric's column: what comes later may be wider than what came first.
+/// Minimum width of a metric's column: later values may be wider than the first.
 const METRIC: usize = 9;
 
-/// A sweep that is shown while it runs.
+/// Sweep that is shown while it runs.
 pub(crate) struct Shown<'s>(pub(crate) &'s Sweep);
 
 impl Progress for Shown<'_> {
@@ -165,29 +164,29 @@ impl Progress for Shown<'_> {
     }
 }
 
-/// The growing table and its bar, which goes away with it; what was printed stays.
+/// Growing table and its progress bar. The bar disappears at the end; printed lines stay.
 struct Live<'s> {
     sweep: &'s Sweep,
     points: &'s [Point],
-    /// Runs of earlier rounds.
+    /// Number of runs in earlier rounds.
     before: usize,
     counter: Counter,
-    /// Runs that have ended, and those of them that were taken from the store.
+    /// Number of runs that have ended, and of those taken from the store.
     ended: usize,
     taken: usize,
-    /// The columns, known from the first run that has metrics.
+    /// Columns, known from the first run with metrics.
     view: Option<(View, Vec<usize>)>,
-    /// Whether it was told what the first run lacks.
+    /// Whether the metrics missing in the first run were reported.
     told: bool,
 }
 
 impl<'s> Live<'s> {
-    /// An empty table of a round's runs, behind those of `before`.
+    /// Starts the empty table of a round, after `before` earlier runs.
     fn new(sweep: &'s Sweep, points: &'s [Point], before: usize) -> Live<'s> {
         Live { sweep, points, before, counter: Counter::new(), ended: 0, taken: 0, view: None, told: false }
     }
 
-    /// A run has ended; `made` unless it was taken from the store.
+    /// Records the end of a run; `made` is false if it was taken from the store.
     fn ended(&mut self, number: usize, outcome: &Outcome, made: bool) {
         if !self.counter.bar().is_hidden() {
             self.lines(number, outcome).into_iter().for_each(|line| self.counter.bar().println(line));
@@ -198,13 +197,13 @@ impl<'s> Live<'s> {
         self.ended += 1;
         self.taken += usize::from(!made);
         if !made {
-            // What costs nothing says nothing about the rest.
+            // A run from the store costs nothing and must not affect the estimate.
             self.counter.bar().reset_eta();
         }
         self.counter.show(self.ended, self.points.len(), self.taken);
     }
 
-    /// A metric that the first run lacks may be misspelt, and others may lack it as well: who waits for them should know.
+    /// Reports metrics that the first run lacks: they may be misspelt, and missing in all other runs.
     fn tell_what_lacks(&self, number: usize, outcome: &Outcome) {
         for (at, name) in self.sweep.named().iter().enumerate() {
             if !outcome.has(at) {
@@ -215,7 +214,7 @@ impl<'s> Live<'s> {
         }
     }
 
-    /// The lines that a run adds.
+    /// Lines that a run adds.
     fn lines(&mut self, number: usize, outcome: &Outcome) -> Vec<String> {
         let mut lines = Vec::new();
         if self.view.is_none() && matches!(outcome, Outcome::Done(_)) {
@@ -234,7 +233,7 @@ impl<'s> Live<'s> {
         lines
     }
 
-    /// Widths for all labels, and for metrics as they usually are.
+    /// Widths for all labels, and for metrics of usual width.
     fn widths(&self, view: &View) -> Vec<usize> {
         let mut widths: Vec<usize> = view.header().iter().map(|head| head.chars().count()).collect();
         let mut labels = 0;

@@ -1,7 +1,8 @@
-//! Files of other tools as nandscape says them, and its results as another tool says them: text in, text out. Configurations of MQSim and of SimpleSSD become
-//! systems and workloads, each setting with what became of it; results of fio become result documents, and documents results of fio.
+//! Conversion of files from and to other tools: text in, text out. Configurations of MQSim and SimpleSSD become systems
+//! and workloads, with a report on each setting; results of fio become result documents, and documents become results
+//! of fio.
 //!
-//! Knows no machine: what is written here is checked by whoever builds one from it.
+//! The crate does not know the machine: whoever builds one from its output checks it.
 //!
 //! * Knows formats of MQSim, SimpleSSD and fio.
 //! * Does not know the machine.

@@ -1,53 +1,53 @@
-//! What an import has made, and what became of every setting.
+//! Result of an import, with a report on every setting.
 
 use crate::setting::{Class, Setting, Values};
 use crate::spec::{Key, toml};
 use config::{Diagnostic, Place};
 use std::fmt::Write as _;
 
-/// What became of a setting.
+/// Report on one setting.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// How it fares.
+    /// Outcome of the import.
     pub class: Class,
-    /// Its name there.
+    /// Name in the original tool.
     pub name: &'static str,
-    /// Its text in the file.
+    /// Text in the file.
     pub text: String,
-    /// What becomes of it: its keys, or why there are none.
+    /// Keys that it became, or the reason for none.
     pub says: String,
 }
 
-/// A configuration of another simulator, said here.
+/// Imported configuration of another simulator.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// The tool that it is of.
+    /// Original tool.
     pub tool: &'static str,
-    /// The file that it was read from.
+    /// File that it was read from.
     pub file: String,
-    /// The shipped system that the spec inherits.
+    /// Shipped system that the spec inherits.
     pub inherits: &'static str,
-    /// What the spec says it is.
+    /// Description in the spec.
     pub description: String,
-    /// The keys that it says.
+    /// Keys that the spec sets.
     pub keys: Vec<Key>,
-    /// Every setting of the file, by class and then in the order of the tables.
+    /// Report on every setting of the file, by class and then in the order of the tables.
     pub told: Vec<Told>,
-    /// What a reader must know besides: where the tool does not do what it is told, and what that means here.
+    /// Remarks: where the tool does not do what its settings say, and the effect of that here.
     pub remarks: Vec<String>,
-    /// How to run it: lines of the head.
+    /// Commands that run it: lines of the head.
     pub usage: Vec<String>,
-    /// Settings that the file does not say.
+    /// Settings that the file leaves at their defaults.
     pub(crate) defaulted: Vec<&'static str>,
-    /// Where the file says the others.
+    /// Places of all other settings in the file.
     pub(crate) places: Vec<(&'static str, Place)>,
 }
 
 impl Imported {
-    /// The spec as TOML: at its head what to run and what did not come with it.
+    /// Writes the spec as TOML, with commands and omitted settings in its head.
     pub fn toml(&self) -> String {
         let mut head = format!(
-            "From {} of {}. What is not said here is as in `{}`.\n",
+            "From {} of {}. All other values are those of `{}`.\n",
             self.file, self.tool, self.inherits
         );
         for line in &self.usage {
@@ -58,7 +58,7 @@ impl Imported {
         toml(&head, (self.inherits, &self.description), &self.keys, &defaulted)
     }
 
-    /// What became of every setting, class by class: of those that were carried only how many, unless `whole`.
+    /// Report on every setting by class. Carried settings are only counted, unless `whole`.
     pub fn report(&self, whole: bool) -> String {
         let count = |class: Class| self.told.iter().filter(|told| told.class == class).count();
         let counts: Vec<String> =
@@ -83,7 +83,7 @@ impl Imported {
         text
     }
 
-    /// What a run must say: a line for each class that is not carried, and the remarks.
+    /// Warnings for a run: a line for each class that was not carried, and the remarks.
     pub fn warnings(&self) -> Vec<String> {
         let of = |class: Class| {
             let names: Vec<&str> =
@@ -95,7 +95,7 @@ impl Imported {
         classes.chain(self.remarks.iter().map(|remark| format!("{}: {remark}", self.file))).collect()
     }
 
-    /// A fault of the spec, which calls itself `spec`, placed where the file says what it comes from.
+    /// Moves a fault of the generated spec, named `spec`, to the setting that its key comes from.
     pub fn placed(&self, mut fault: Diagnostic, spec: &str) -> Diagnostic {
         fault.also = fault.also.into_iter().map(|also| self.placed(also, spec)).collect();
         let mut from: Vec<&'static str> = Vec::new();
@@ -114,7 +114,7 @@ impl Imported {
         fault
     }
 
-    /// The settings that a key comes from.
+    /// Settings that a key comes from.
     fn origins(&self, path: &str) -> Vec<&'static str> {
         let is_above = |above: &str, below: &str| {
             below.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -123,7 +123,7 @@ impl Imported {
         self.keys.iter().filter(related).flat_map(|key| key.from.iter().copied()).collect()
     }
 
-    /// Where the file says what a key comes from; the file, if it says nothing of it.
+    /// Place of the setting that a key comes from; the file, if it does not set it.
     fn place_of(&self, path: &str) -> Place {
         let from = self.origins(path);
         let said = self.places.iter().find(|(name, _)| from.contains(name));
@@ -134,7 +134,7 @@ impl Imported {
         Place { key: path.to_owned(), ..place }
     }
 
-    /// Adds what became of the settings that a file says, and of those that it leaves to defaults.
+    /// Adds the report on the settings of a file, and on those that it leaves to defaults.
     pub(crate) fn tell(&mut self, values: &Values) {
         for class in Class::ALL {
             for setting in values.settings().filter(|one| one.class == class && values.is_given(one.name)) {

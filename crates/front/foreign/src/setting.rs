@@ -1,71 +1,71 @@
-//! Settings of another simulator, a line each, and what a file says of them, checked by the table.
+//! Settings of other simulators, one per line, and their values in a file, checked against the table.
 
 use config::{Diagnostic, Place};
 use std::collections::BTreeMap;
 
-/// How a setting of another simulator fares here.
+/// Outcome of importing a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// It has keys that mean the same.
+    /// Converted to keys with the same meaning.
     Carried,
-    /// Here it means something else, or is said elsewhere.
+    /// Different meaning here, or set elsewhere.
     Differs,
-    /// A bug there, or without effect there: nothing is lost by leaving it.
+    /// Bug or without effect in the original: omitting it loses nothing.
     Inert,
-    /// It has an effect there, and there is nothing like it here.
+    /// Effective in the original, without a counterpart here.
     Missing,
 }
 
 impl Class {
-    /// All of them, in the order in which they are told.
+    /// All classes, in the order of the report.
     pub const ALL: [Class; 4] = [Class::Carried, Class::Differs, Class::Inert, Class::Missing];
 
-    /// What it is called.
+    /// Title of the class.
     pub fn name(self) -> &'static str {
         match self {
             Class::Carried => "carried",
-            Class::Differs => "means something else here",
-            Class::Inert => "a bug, or without effect, there",
+            Class::Differs => "different here",
+            Class::Inert => "bug or without effect there",
             Class::Missing => "not modelled here",
         }
     }
 }
 
-/// What the text of a setting may be.
+/// Allowed text of a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
-    /// A whole number from one to another.
+    /// Whole number in a range.
     Whole(u64, u64),
-    /// A number from one to another.
+    /// Number in a range.
     Real(f64, f64),
     /// Yes or no.
     Flag,
-    /// One of several words, in any case.
+    /// One of several words, case-insensitive.
     Word(&'static [&'static str]),
-    /// Whole numbers parted by commas.
+    /// Whole numbers separated by commas.
     Numbers,
-    /// Some of these letters, each at most once, in any case.
+    /// Some of these letters, each at most once, case-insensitive.
     Letters(&'static str),
     /// Any text.
     Text,
 }
 
-/// One setting: a line of a table.
+/// Setting: a line of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
-    /// Its name there.
+    /// Name in the original tool.
     pub(crate) name: &'static str,
-    /// What its text may be.
+    /// Allowed text.
     pub(crate) kind: Kind,
-    /// What it is there where the file does not say it.
+    /// Default of the original tool.
     pub(crate) default: &'static str,
-    /// How it fares here.
+    /// Outcome of the import.
     pub(crate) class: Class,
-    /// What becomes of it, or why nothing does.
+    /// Explanation of the outcome.
     pub(crate) says: &'static str,
 }
 
-/// A line of a table.
+/// Creates a line of a table.
 pub(crate) const fn setting(
     name: &'static str,
     kind: Kind,
@@ -76,7 +76,7 @@ pub(crate) const fn setting(
     Setting { name, kind, default, class, says }
 }
 
-/// The settings of a table as a file has them; what it does not say has its default.
+/// Values of a table's settings in a file; a missing setting has its default.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     tables: Vec<&'static [Setting]>,
@@ -84,12 +84,12 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Nothing said yet.
+    /// Creates values with all defaults.
     pub(crate) fn new(tables: &[&'static [Setting]]) -> Values {
         Values { tables: tables.to_vec(), given: BTreeMap::new() }
     }
 
-    /// The lines of the tables, in their order.
+    /// Lines of the tables, in order.
     pub(crate) fn settings(&self) -> impl Iterator<Item = &'static Setting> {
         self.tables.iter().flat_map(|table| table.iter())
     }
@@ -98,10 +98,11 @@ impl Values {
         self.settings().find(|one| one.name == name).expect("the code asks for names of its tables")
     }
 
-    /// Takes what a file says of a setting.
+    /// Takes the text of a setting from a file.
     ///
     /// # Errors
-    /// A name that is in no table, a value that the setting cannot have, a setting that is said twice; where it stands is up to the caller.
+    /// The name is in no table, the value is not allowed, or the setting is given twice. The caller decides what an
+    /// unknown name means.
     pub(crate) fn take(
         &mut self,
         what: &str,
@@ -113,7 +114,7 @@ impl Values {
             let names = self.settings().map(|one| one.name);
             let nearest = config::diag::nearest(name, names).map(str::to_owned);
             let help = format!(
-                "{what} itself passes over what it does not know in silence, and takes its default: correct the name, or remove it"
+                "{what} silently ignores unknown names and uses its default: correct the name, or remove it"
             );
             let mut fault = Diagnostic::new(format!("`{name}` is not a setting of {what} here"))
                 .at(place.clone())
@@ -123,54 +124,54 @@ impl Values {
         };
         check(setting, text).map_err(|fault| fault.at(place.clone()))?;
         if self.given.insert(setting.name, (text.to_owned(), place.clone())).is_some() {
-            let help = "the last one counts there: remove the other";
-            return Err(Diagnostic::new(format!("`{name}` is said twice")).at(place.clone()).help(help));
+            let help = "the original tool uses the last one: remove the other";
+            return Err(Diagnostic::new(format!("`{name}` is given twice")).at(place.clone()).help(help));
         }
         Ok(())
     }
 
-    /// Takes back what a file says of a setting; whether it said anything.
+    /// Removes the value of a setting; returns whether the file gave one.
     pub(crate) fn forget(&mut self, name: &str) -> bool {
         self.given.remove(name).is_some()
     }
 
-    /// Whether the file says it.
+    /// Returns whether the file gives the setting.
     pub(crate) fn is_given(&self, name: &str) -> bool {
         self.given.contains_key(name)
     }
 
-    /// Where the file says it; nowhere if it does not.
+    /// Place of the setting in the file; empty if the file does not give it.
     pub(crate) fn place(&self, name: &str) -> Place {
         self.given.get(name).map(|(_, place)| place.clone()).unwrap_or_default()
     }
 
-    /// The text of a setting.
+    /// Text of a setting.
     pub(crate) fn text(&self, name: &str) -> &str {
         let setting = self.setting(name);
         self.given.get(setting.name).map_or(setting.default, |(text, _)| text)
     }
 
-    /// The word of a setting, in capitals.
+    /// Word of a setting, in capitals.
     pub(crate) fn word(&self, name: &str) -> String {
         self.text(name).to_ascii_uppercase()
     }
 
-    /// The number of a setting that is a whole one.
+    /// Whole number of a setting.
     pub(crate) fn whole(&self, name: &str) -> u64 {
         self.text(name).parse().unwrap_or_default()
     }
 
-    /// The number of a setting.
+    /// Number of a setting.
     pub(crate) fn real(&self, name: &str) -> f64 {
         self.text(name).parse().unwrap_or_default()
     }
 
-    /// Whether a setting is on.
+    /// Returns whether a setting is on.
     pub(crate) fn flag(&self, name: &str) -> bool {
         is_on(self.text(name)).unwrap_or_default()
     }
 
-    /// The numbers of a setting, in order, each once.
+    /// Numbers of a setting, sorted, each once.
     pub(crate) fn numbers(&self, name: &str) -> Vec<u64> {
         let mut all: Vec<u64> =
             self.text(name).split(',').filter_map(|part| part.trim().parse().ok()).collect();
@@ -180,7 +181,7 @@ impl Values {
     }
 }
 
-/// Leaves the first of many diagnostics, and says how many more there are.
+/// Keeps the first of many diagnostics, and adds a count of the rest.
 pub(crate) fn shorten(faults: &mut Vec<Diagnostic>) {
     const TOLD: usize = 20;
     let more = faults.len().saturating_sub(TOLD);
@@ -192,7 +193,7 @@ pub(crate) fn shorten(faults: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What was read, unless something is wrong with it: the first faults, and how many more there are.
+/// Returns the value, unless there are faults: then the first faults, and a count of the rest.
 ///
 /// # Errors
 /// The faults.
@@ -232,13 +233,14 @@ fn check(setting: &Setting, text: &str) -> Result<(), Diagnostic> {
         Kind::Word(words) if !words.iter().any(|word| word.eq_ignore_ascii_case(text)) => {
             let fault = Diagnostic::new(format!("`{name}` cannot be `{text}`"));
             let mut fault = fault.allowed(text, words.iter().copied());
-            // Units of time differ by a few letters and by powers of a thousand: only a slip of one letter is one.
+            // Units of time differ by a few letters and by powers of a thousand: only a one-letter slip suggests a
+            // unit.
             let is_unit = words.iter().all(|word| word.ends_with("SECOND"));
             fault.nearest = fault.nearest.filter(|word| !is_unit || config::diag::is_slip(text, word));
             Err(fault)
         }
         Kind::Numbers if text.split(',').any(|part| part.trim().parse::<u32>().is_err()) => {
-            wrong("whole numbers parted by commas, such as 0,1,2,3".to_owned())
+            wrong("whole numbers separated by commas, such as 0,1,2,3".to_owned())
         }
         Kind::Letters(letters) if !are_letters(letters, text) => {
             wrong(format!("some of the letters {letters}, each at most once"))

@@ -1,34 +1,34 @@
-//! A spec as text: keys in their tables, each with where it comes from, and numbers of another simulator as a spec
-//! writes them.
+//! Spec as text: keys in their tables, each with its origin, and numbers of other simulators in the spec's notation.
 
 use std::fmt::Write as _;
 
-/// A key of the spec that is written.
+/// Spec key to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its path, such as `flash.geometry.channels`.
+    /// Path, such as `flash.geometry.channels`.
     pub path: String,
-    /// Its value as TOML.
+    /// Value as TOML.
     pub value: String,
-    /// The settings that it comes from.
+    /// Settings that the value comes from.
     pub from: Vec<&'static str>,
-    /// What else must be said of it.
+    /// Additional note.
     pub note: &'static str,
 }
 
 impl Key {
-    /// A key with the settings that it comes from.
+    /// Creates a key with the settings that it comes from.
     pub(crate) fn new(path: &str, value: impl Into<String>, from: &[&'static str]) -> Key {
         Key { path: path.to_owned(), value: value.into(), from: from.to_vec(), note: "" }
     }
 
-    /// With what else must be said of it.
+    /// Adds a note.
     pub(crate) fn noted(self, note: &'static str) -> Key {
         Key { note, ..self }
     }
 }
 
-/// The text of a system that says these keys, and inherits all others. `defaulted` says which settings the file does not name.
+/// Writes a system that sets these keys and inherits all others. `defaulted` tells which settings the file leaves at
+/// their defaults.
 pub(crate) fn toml(
     head: &str,
     (inherits, description): (&str, &str),
@@ -36,7 +36,7 @@ pub(crate) fn toml(
     defaulted: &dyn Fn(&str) -> bool,
 ) -> String {
     let mut text = String::new();
-    // What a file says may hold what a comment must not.
+    // Text from a file may contain control characters that a comment must not.
     let plain = head.replace(|c: char| c.is_control() && c != '\n', " ");
     for line in plain.lines() {
         let _ = writeln!(text, "{}", format!("# {line}").trim_end());
@@ -77,11 +77,11 @@ fn origin(key: &Key, defaulted: &dyn Fn(&str) -> bool) -> String {
     text
 }
 
-/// A time in nanoseconds, or in picoseconds if it is no whole number of them.
+/// Formats a time given in picoseconds, in the largest unit that needs few digits.
 pub(crate) fn time_ps(ps: u64) -> String {
     const UNITS: [(&str, u64); 5] =
         [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1000), ("ps", 1)];
-    // At most two digits behind the point.
+    // At most two decimals.
     let fits = |(_, unit): &&(&str, u64)| {
         ps >= *unit && (ps.is_multiple_of(*unit) || (*unit >= 100 && ps.is_multiple_of(unit / 100)))
     };
@@ -91,12 +91,12 @@ pub(crate) fn time_ps(ps: u64) -> String {
     }
 }
 
-/// A time in nanoseconds.
+/// Formats a time given in nanoseconds.
 pub(crate) fn time_ns(ns: u64) -> String {
     time_ps(ns.saturating_mul(1000))
 }
 
-/// A size in the largest unit of which it is a whole number.
+/// Formats a size in the largest unit that divides it.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 5] =
         [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
@@ -105,18 +105,18 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{}{name}", bytes / unit)
 }
 
-/// A share as a percentage.
+/// Formats a share as a percentage.
 pub(crate) fn share(share: f64) -> String {
     format!("{}%", decimal(share * 100.0))
 }
 
-/// A number with as many digits as it needs, at most six behind the point.
+/// Formats a number with as many decimals as needed, at most six.
 pub(crate) fn decimal(number: f64) -> String {
     let text = format!("{number:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A word of a spec.
+/// Quotes a string for TOML.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

@@ -1,38 +1,38 @@
-//! XML with places.
+//! XML with source places.
 
 use config::{Diagnostic, Place};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// A file of elements.
+/// Parsed XML file.
 pub(crate) struct Xml<'t> {
-    /// What it is called.
+    /// Name of the file.
     name: &'t str,
     text: &'t str,
     document: Document<'t>,
-    /// Where lines begin.
+    /// Offsets at which lines begin.
     lines: Vec<usize>,
-    /// Bytes of lines that places have taken.
+    /// Bytes of lines quoted by places so far.
     quoted: Cell<usize>,
 }
 
-/// The most attributes of an element: the parser compares each with all others of it.
+/// Maximum number of attributes of an element: the parser compares each with all others.
 const MOST_ATTRIBUTES: usize = 1_000;
-/// Bytes of lines beyond which places name a line without quoting it: a file may be one line with many settings.
+/// Bytes of quoted lines above which places only number a line: a file may be one line with many settings.
 const MOST_QUOTED: usize = 1 << 24;
 
 impl<'t> Xml<'t> {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// It is no XML, with the place.
+    /// The text is not XML; the fault has its place.
     pub(crate) fn read(name: &'t str, text: &'t str) -> Result<Xml<'t>, Diagnostic> {
         if let Some(at) = crowded(text) {
             let lines = line_starts(text);
             let place = located(name, text, &lines, at);
-            let what = format!("{name} has an element of more than {MOST_ATTRIBUTES} attributes");
-            let help = "settings are elements: `<Name>value</Name>`; attributes say nothing here";
+            let what = format!("{name} has an element with more than {MOST_ATTRIBUTES} attributes");
+            let help = "settings are elements: `<Name>value</Name>`; attributes are ignored";
             return Err(Diagnostic::new(what).at(place).help(help));
         }
         let options = ParsingOptions { allow_dtd: false, nodes_limit: 1 << 20, ..ParsingOptions::default() };
@@ -41,18 +41,18 @@ impl<'t> Xml<'t> {
             Err(fault) => {
                 let pos = fault.pos();
                 let place = place_of(name, text, u64::from(pos.row), u64::from(pos.col));
-                let help = "every <tag> needs its </tag>; `xmllint FILE` tells all faults of a file";
-                Err(Diagnostic::new(format!("{name} is no XML: {fault}")).at(place).help(help))
+                let help = "every <tag> needs its </tag>; `xmllint FILE` reports all faults of a file";
+                Err(Diagnostic::new(format!("{name} is not XML: {fault}")).at(place).help(help))
             }
         }
     }
 
-    /// The outermost element.
+    /// Root element.
     pub(crate) fn root(&self) -> Node<'_, 't> {
         self.document.root_element()
     }
 
-    /// Where an element begins.
+    /// Place where an element begins.
     pub(crate) fn place(&self, node: Node<'_, '_>) -> Place {
         let at = node.range().start;
         let row = self.lines.partition_point(|from| *from <= at);
@@ -70,7 +70,7 @@ fn line_starts(text: &str) -> Vec<usize> {
     [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
 
-/// The place of a byte.
+/// Place of a byte offset.
 fn located(name: &str, text: &str, lines: &[usize], at: usize) -> Place {
     let row = lines.partition_point(|from| *from <= at);
     let from = lines[row - 1];
@@ -79,7 +79,7 @@ fn located(name: &str, text: &str, lines: &[usize], at: usize) -> Place {
     Place { source: name.to_owned(), line: row as u64, column, text: line, ..Place::default() }
 }
 
-/// Where the first element with too many attributes begins: equals signs outside quotes tell them.
+/// Offset of the first element with too many attributes, found by counting equals signs outside quotes.
 fn crowded(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -117,7 +117,7 @@ fn place_of(name: &str, text: &str, line: u64, column: u64) -> Place {
     Place { source: name.to_owned(), line, column, text: shown, ..Place::default() }
 }
 
-/// A text as XML wants it, with every place where it was: nothing before the declaration, which stands first or is not there.
+/// Blanks anything before the XML declaration, which must come first, without moving any place.
 pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     let text = text.trim_start_matches('\u{feff}');
     let Some(from) = text.find("<?xml").filter(|at| *at > 0) else { return Cow::Borrowed(text) };
@@ -126,12 +126,12 @@ pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     Cow::Owned([&text[..from], &blank, &text[from + length..]].concat())
 }
 
-/// The elements right inside another.
+/// Child elements of a node.
 pub(crate) fn elements<'a, 't>(node: Node<'a, 't>) -> impl Iterator<Item = Node<'a, 't>> {
     node.children().filter(Node::is_element)
 }
 
-/// The text of an element, without the space around it.
+/// Trimmed text of an element.
 pub(crate) fn text_of<'a>(node: Node<'a, '_>) -> &'a str {
     node.text().unwrap_or_default().trim()
 }

@@ -1,4 +1,4 @@
-//! Work in a thread of its own, so that the interpreter is free and an interrupt is heard.
+//! Worker thread for a machine, so that the interpreter stays free and interrupts are handled.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// How long an interrupt waits to be heard.
+/// Poll interval for interrupts.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long work that was told to stop is waited for: opening a long trace does not look up.
+/// Time to wait for work that was told to stop: opening a long trace does not check for stops.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
-/// A thread that owns a state which cannot leave it, and does one job after another on it.
+/// Thread that owns a state which cannot leave it, and runs jobs on it one after another.
 pub(crate) struct Apart<S> {
     jobs: Sender<Job<S>>,
-    /// Set to end a job early.
+    /// Stop flag that ends a job early.
     stop: Arc<AtomicBool>,
 }
 
 impl<S: 'static> Apart<S> {
-    /// Begins with the state that `make` makes, in the thread.
+    /// Starts the thread with the state that `make` creates in it.
     ///
     /// # Errors
-    /// The operating system has no thread to give.
+    /// The operating system cannot start a thread.
     pub(crate) fn begin(make: impl FnOnce(Arc<AtomicBool>) -> S + Send + 'static) -> PyResult<Apart<S>> {
         let (jobs, asked) = channel::<Job<S>>();
         let stop = Arc::new(AtomicBool::new(false));
@@ -40,10 +40,11 @@ impl<S: 'static> Apart<S> {
         Ok(Apart { jobs, stop })
     }
 
-    /// Does a job, and waits for it without the interpreter.
+    /// Runs a job, and waits for it with the interpreter released.
     ///
     /// # Errors
-    /// What a signal handler of Python raises: the job is told to stop. `RuntimeError` if it panics: the state is lost then.
+    /// An exception raised by a Python signal handler; the job is told to stop. `RuntimeError` if the job panics; the
+    /// state is lost then.
     pub(crate) fn call<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -54,7 +55,7 @@ impl<S: 'static> Apart<S> {
         let stop = Arc::clone(&self.stop);
         let job = move |state: &mut S| {
             stop.store(false, Ordering::Relaxed);
-            // Whoever asked may have gone.
+            // The caller may have gone.
             let _ = tell.send(catch_unwind(AssertUnwindSafe(|| job(state))));
         };
         self.jobs.send(Box::new(job)).map_err(|_| PyRuntimeError::new_err("the machine is gone"))?;
@@ -75,27 +76,27 @@ impl<S: 'static> Apart<S> {
 }
 
 impl<S> Apart<S> {
-    /// Ends the job under way early.
+    /// Ends the current job early.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
 impl<S> Drop for Apart<S> {
-    /// Nobody waits any more for what is under way.
+    /// Stops the current job: its result is no longer awaited.
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-/// Waits without the interpreter. Only what threads may share can be used meanwhile: hence the lock, which nobody else takes.
+/// Waits with the interpreter released. Only shared data can be used meanwhile, hence the lock, which is uncontended.
 fn heard<T: Send>(py: Python<'_>, told: &Mutex<Receiver<T>>, wait: Duration) -> Result<T, RecvTimeoutError> {
     py.detach(|| told.lock().map_err(|_| RecvTimeoutError::Disconnected)?.recv_timeout(wait))
 }
 
-/// A panic as an exception.
+/// Converts a panic to an exception.
 fn failure(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    PyRuntimeError::new_err(format!("a fault of nandscape's own, please report it: {text}"))
+    PyRuntimeError::new_err(format!("internal error in nandscape, please report it: {text}"))
 }

@@ -1,15 +1,15 @@
-//! Diagnostics as exceptions of the package.
+//! Diagnostics as exceptions of the Python package.
 
 use config::Diagnostic;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What is unusable.
+/// Input that a fault is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Of {
-    /// The system, or what is set in it.
+    /// System, or an override of it.
     Spec,
-    /// The workload, or how it is run.
+    /// Workload, or its run options.
     Workload,
 }
 
@@ -21,20 +21,20 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// A fault of a system.
+    /// Creates a fault of a system.
     pub(crate) fn spec(diagnostic: Diagnostic) -> Fault {
         Fault { of: Of::Spec, diagnostic }
     }
 
-    /// A fault of a workload, unless it stands at a key of the system.
+    /// Creates a fault of a workload, or of the system if it is placed at a key of the system.
     pub(crate) fn workload(diagnostic: Diagnostic) -> Fault {
-        // Keys of an fio job have no tables above them.
+        // Keys of an fio job have no table.
         let at_key = diagnostic.place.as_ref().is_some_and(|place| place.key.contains('.'));
         Fault { of: if at_key { Of::Spec } else { Of::Workload }, diagnostic }
     }
 }
 
-/// As a caller of Python has written it: options of the command are keywords there.
+/// Rewrites command-line options as the keywords of Python.
 fn pythonic(text: &str) -> String {
     ["set", "precondition", "warmup", "workload"]
         .iter()
@@ -42,7 +42,7 @@ fn pythonic(text: &str) -> String {
 }
 
 impl Fault {
-    /// The exception of the package.
+    /// Converts the fault to the package's exception.
     pub(crate) fn raised(&self, py: Python<'_>) -> PyErr {
         self.exception(py).unwrap_or_else(|fault| fault)
     }

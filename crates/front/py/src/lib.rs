@@ -1,7 +1,7 @@
-//! The extension behind the Python package `nandscape`: it converts, and lets the interpreter go while a machine runs. What the package offers
-//! is written in Python (`python/nandscape`).
+//! Extension module behind the Python package `nandscape`: it converts data, and releases the interpreter while a
+//! machine runs. The package's interface is written in Python (`python/nandscape`).
 //!
-//! * Knows Python objects and the plans and documents that they stand for.
+//! * Knows Python objects and the plans and documents that they represent.
 //! * Does not know any rule of a spec: the machine refuses bad ones.
 //! * Read first: `machine.rs`.
 
@@ -14,7 +14,7 @@ mod table;
 
 use pyo3::prelude::*;
 
-/// What only Rust can do for the package.
+/// Functions that the package needs from Rust.
 #[pymodule(gil_used = false)]
 mod _native {
     use super::*;

@@ -1,4 +1,4 @@
-//! A machine that is run in steps.
+//! Machine that runs in steps.
 
 use crate::apart::Apart;
 use crate::fault::Fault;
@@ -21,20 +21,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use timeline::{Format, Timeline, show};
 
-/// What the thread of a machine has.
+/// State of a machine's thread.
 struct State {
     session: Option<Session>,
     requests: Option<Requests>,
     timeline: Option<Timeline>,
     trouble: Trouble,
     clocks: Clocks,
-    /// Seconds that jobs have taken.
+    /// Time spent in jobs, in seconds.
     busy_s: f64,
     stop: Arc<AtomicBool>,
 }
 
 impl State {
-    /// Builds the machine. A fault of the system is told apart from one of a workload only when there is one.
+    /// Builds the machine. Only after a failure does it find out whether the system or a workload is at fault.
     fn open(&mut self, plan: &OfMachine, functions: Functions) -> Result<(), Fault> {
         let of = |fault: Diagnostic| {
             if plan.load().is_err() { Fault::spec(fault) } else { Fault::workload(fault) }
@@ -51,7 +51,7 @@ impl State {
         Ok(())
     }
 
-    /// Who looks on.
+    /// Observers of the run.
     fn observers(&self) -> Observers {
         let mut observers = self.timeline.as_ref().map(Timeline::observers).unwrap_or_default();
         let own = self.requests.as_ref().map(|requests| Box::new(requests.clone()) as _);
@@ -62,7 +62,7 @@ impl State {
         observers
     }
 
-    /// Lends what a session needs of the outside.
+    /// Gives a session access to the clock and other outside services.
     fn lend<T>(&self, job: impl FnOnce(&mut Outside<'_>) -> T) -> T {
         job(&mut Outside {
             cpu_s: &|| self.clocks.cpu_s(),
@@ -75,12 +75,12 @@ impl State {
     }
 }
 
-/// A machine that runs, in a thread of its own.
+/// Running machine in a thread of its own.
 #[pyclass(frozen, module = "nandscape._native")]
 pub(crate) struct Machine(Apart<State>);
 
 impl Machine {
-    /// Does a job, and raises what a policy has raised meanwhile.
+    /// Runs a job, and raises any exception of a policy.
     fn with<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -95,7 +95,7 @@ impl Machine {
         trouble.map_or(Ok(done), Err)
     }
 
-    /// As [`Machine::with`], on the session.
+    /// Runs a job on the session; see [`Machine::with`].
     fn on<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -113,7 +113,8 @@ impl Machine {
 
 #[pymethods]
 impl Machine {
-    /// Builds the machine and brings it into its state. `requests` are recorded, with `waits` also what each waited for. `functions` are policies by the keys that they stand for.
+    /// Builds the machine and preconditions it. `requests` records requests, `waits` also their waits. `functions` are
+    /// policies by the keys that they implement.
     #[new]
     #[pyo3(signature = (plan, *, requests = false, waits = false, timeline = None, functions = Vec::new()))]
     fn new(
@@ -125,7 +126,7 @@ impl Machine {
         functions: Functions,
     ) -> PyResult<Machine> {
         let fault = |what: String| {
-            let help = "`all`, `slowest`, or a window: `window=1ms..2ms`";
+            let help = "give `all`, `slowest`, or a window such as `window=1ms..2ms`";
             Fault::workload(Diagnostic::new(format!("`timeline`: {what}")).help(help)).raised(py)
         };
         let shown = timeline.map(show).transpose().map_err(fault)?;
@@ -151,7 +152,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Runs to the end, or up to and with the first event at a time or later (`10ms`).
+    /// Runs to the end, or through the first event at or after a time (`10ms`).
     #[pyo3(signature = (until = None))]
     fn run(&self, py: Python<'_>, until: Option<&str>) -> PyResult<()> {
         let read = |text: &str| text.parse::<Duration>().map(|until| until.time());
@@ -160,7 +161,7 @@ impl Machine {
         ran.map_err(|fault| Fault::workload(fault).raised(py))
     }
 
-    /// Changes policies from now on: overrides of the spec, and functions by the keys that they stand for.
+    /// Changes policies from now on: overrides of the spec, and functions by the keys that they implement.
     fn change(&self, py: Python<'_>, set: Vec<String>, functions: Functions) -> PyResult<()> {
         let changed = self.with(py, move |state| {
             let Some(mut session) = state.session.take() else { return Ok(()) };
@@ -172,7 +173,7 @@ impl Machine {
         changed.map_err(|fault| Fault::spec(fault).raised(py))
     }
 
-    /// The timeline in Perfetto's format, if it is recorded, with what a reader must know of events that it does not hold; it is forgotten then.
+    /// Takes the timeline in Perfetto's format, if recorded, with notes on omitted events.
     fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, Vec<String>)>> {
         let written = self.with(py, |state| {
             let timeline = state.timeline.take()?;
@@ -187,12 +188,12 @@ impl Machine {
         Ok(written.map(|(bytes, told)| (PyBytes::new(py, &bytes), told)))
     }
 
-    /// Wall-clock seconds that the machine's own thread has worked: without it, what is left of a run's time is Python's.
+    /// Wall-clock time spent in the machine's own thread, in seconds; the rest of a run's time is Python's.
     fn busy_s(&self, py: Python<'_>) -> PyResult<f64> {
         self.with(py, |state| state.busy_s)
     }
 
-    /// Ends what is under way early; whoever waits for it goes on.
+    /// Ends the current job early; its caller goes on.
     fn stop(&self) {
         self.0.stop();
     }
@@ -205,12 +206,12 @@ impl Machine {
         })
     }
 
-    /// The result document so far, in JSON.
+    /// Result document so far, in JSON.
     fn result(&self, py: Python<'_>) -> PyResult<String> {
         self.on(py, |session, outside| session.document(outside).to_json())
     }
 
-    /// The requests so far, if they are recorded; with `take` they are forgotten, and not copied.
+    /// Requests so far, if recorded; `take` moves them out instead of copying.
     #[pyo3(signature = (*, take = false))]
     fn requests(&self, py: Python<'_>, take: bool) -> PyResult<Option<Table>> {
         let table = self.with(py, move |state| {
@@ -220,20 +221,20 @@ impl Machine {
     }
 }
 
-/// What is to be run: as the command is told it.
+/// Run to make, as given to the command.
 #[pyclass(frozen, module = "nandscape._native")]
 #[derive(Clone)]
 pub(crate) struct Plan {
     plan: OfMachine,
-    /// The state of the drives at the beginning, if it is another than the system's.
+    /// Initial state of the drives, if it differs from the system's.
     state: Option<String>,
 }
 
 impl Plan {
-    /// As a machine takes it. The system is read for that, if a state was given: it is done in the machine's thread.
+    /// Converts to the machine's plan. If a state was given, the system is read: call this in the machine's thread.
     ///
     /// # Errors
-    /// The system cannot be read, or has no such state.
+    /// The system cannot be read, or does not know the state.
     pub(crate) fn resolved(self) -> Result<OfMachine, Fault> {
         let Plan { mut plan, state } = self;
         if let Some(state) = state {
@@ -274,9 +275,9 @@ impl Plan {
     }
 }
 
-// Systems, and what they and their results are made of.
+// Systems, their parameters, and the fields of results.
 
-/// A system with its overrides: the resolved spec as TOML, and as a result document has it, in JSON.
+/// Resolves a system with its overrides: the spec as TOML, and in JSON as in a result document.
 #[pyfunction]
 pub(crate) fn resolve(
     py: Python<'_>,
@@ -289,19 +290,19 @@ pub(crate) fn resolve(
     Ok((loaded.to_toml(), loaded.spec.to_json().to_string()))
 }
 
-/// The names of the systems that are shipped.
+/// Names of the shipped systems.
 #[pyfunction]
 pub(crate) fn systems() -> Vec<&'static str> {
     SYSTEMS.iter().map(|(name, _)| *name).collect()
 }
 
-/// The workloads that are shipped: name, meaning, job.
+/// Shipped workloads: name, meaning, job.
 #[pyfunction]
 pub(crate) fn workloads() -> Vec<(&'static str, &'static str, &'static str)> {
     WORKLOADS.to_vec()
 }
 
-/// Keys of a spec below a prefix: key, kind with units, limits and default, meaning.
+/// Spec keys below a prefix: key, kind with units, limits and default, meaning.
 #[pyfunction]
 pub(crate) fn params(py: Python<'_>, prefix: &str) -> PyResult<Vec<(String, String, String)>> {
     let found = config::schema::params(spec::document(), prefix);
@@ -352,7 +353,7 @@ pub(crate) fn report(py: Python<'_>, name: &str, document: &str) -> PyResult<Str
     page.map_err(|fault| Fault::workload(fault).raised(py))
 }
 
-/// The JSON Schema of a system file.
+/// JSON Schema of a system file.
 #[pyfunction]
 pub(crate) fn schema() -> String {
     spec::of_file().to_string()

@@ -14,10 +14,10 @@ use spec::{Loaded, MemorySpec};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Functions with the keys whose policies they stand for.
+/// Functions with the keys of the policies that they implement.
 pub(crate) type Functions = Vec<(String, Py<PyAny>)>;
 
-/// The exception that a policy has raised, until the run that it ends raises it.
+/// Exception raised by a policy, kept until its run raises it.
 #[derive(Clone, Default)]
 pub(crate) struct Trouble(Arc<Mutex<Option<PyErr>>>);
 
@@ -26,22 +26,23 @@ impl Trouble {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes it.
+    /// Takes the exception.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.lock().take()
     }
 }
 
-/// A function that decides, and what it does to the run when it fails.
+/// Function that decides, and ends the run if it fails.
 pub(crate) struct Function {
     function: Arc<Py<PyAny>>,
     trouble: Trouble,
-    /// Ends the run that the policy is in.
+    /// Stop flag of the policy's run.
     stop: Arc<AtomicBool>,
 }
 
 impl Function {
-    /// What the function says; none once it has raised something. The run ends at the next look: until then, what it does is of no account.
+    /// Calls the function; `None` once it has raised an exception. The run ends at its next check, and decisions until
+    /// then do not matter.
     fn ask<T>(&self, decide: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<T>) -> Option<T> {
         if self.trouble.lock().is_some() {
             return None;
@@ -57,10 +58,10 @@ impl Function {
     }
 }
 
-/// Functions as policies of a system.
+/// Builds policies of a system from functions.
 ///
 /// # Errors
-/// A key that names no policy of the system that can be written in Python.
+/// A key is not a policy of the system that can be written in Python.
 pub(crate) fn policies(
     loaded: &Loaded,
     functions: Functions,
@@ -106,7 +107,7 @@ pub(crate) fn policies(
     Ok(policies)
 }
 
-// Which missing pages a DRAM cache keeps.
+// Admission: which missing pages a DRAM cache keeps.
 
 impl Admission for Function {
     fn admits(&mut self, page: u64) -> bool {
@@ -114,32 +115,32 @@ impl Admission for Function {
     }
 }
 
-// Which thread of a core runs next.
+// Thread scheduler: which thread of a core runs next.
 
-/// The word for a new job.
+/// Word for a new job.
 const NEW: &str = "new";
 
-/// What is said of a choice that cannot be.
+/// Exception for an invalid choice.
 fn refused(what: &str) -> PyErr {
     PyValueError::new_err(format!("the policy {what}"))
 }
 
-/// A choice that the family's contract allows.
+/// Converts a choice, if the contract of the family allows it.
 fn allowed(py: Python<'_>, said: &Py<PyAny>, view: &Seen<'_>) -> PyResult<Choice> {
     if let Ok(word) = said.extract::<String>(py) {
         return match word.as_str() {
             NEW if view.new => Ok(Choice::New),
-            NEW => Err(refused("wants a new job, and there is none, or no thread to run it")),
+            NEW => Err(refused("chose a new job, but no job or no thread is available")),
             _ => Err(refused(&format!(
-                "has said `{word}`: `new`, the place of a halted job, or None to sleep"
+                "returned `{word}`: allowed are `new`, the index of a halted job, or None to sleep"
             ))),
         };
     }
     match said.extract::<Option<u32>>(py)? {
         Some(n) if (n as usize) < view.halted.len() => Ok(Choice::Resume(n)),
-        Some(n) => Err(refused(&format!("goes on with halted job {n} of {}", view.halted.len()))),
-        None if view.new => Err(refused("sleeps while there is a new job")),
-        None if view.is_due() => Err(refused("sleeps while the oldest halted job is due")),
+        Some(n) => Err(refused(&format!("chose halted job {n} of {}", view.halted.len()))),
+        None if view.new => Err(refused("chose to sleep while a new job is waiting")),
+        None if view.is_due() => Err(refused("chose to sleep while the oldest halted job is due")),
         None => Ok(Choice::Sleep(view.due())),
     }
 }
@@ -158,25 +159,25 @@ impl ThreadScheduler for Function {
     }
 }
 
-/// What a scheduler of threads may look at, as it is when it is asked. Times are in nanoseconds.
+/// View of a thread scheduler at the time of the call. Times are in nanoseconds.
 #[pyclass(frozen, module = "nandscape._native")]
 pub(crate) struct ThreadView {
-    /// Why it is asked: `ended`, the running job has ended or nothing runs; `missed`, its page is in flash.
+    /// Reason of the call: `ended`, the running job has ended or nothing runs; `missed`, its page is in flash.
     #[pyo3(get)]
     moment: &'static str,
-    /// The present.
+    /// Current time.
     #[pyo3(get)]
     now: f64,
-    /// Whether a new job is there, and a thread to run it.
+    /// Whether a new job is waiting and a thread can run it.
     #[pyo3(get)]
     new: bool,
-    /// The halted jobs in the order in which they were halted: since when, and whether the core was told that the page has come.
+    /// Halted jobs in the order of halting: the time of halting, and whether the core knows that the page has arrived.
     #[pyo3(get)]
     halted: Vec<(f64, bool)>,
-    /// How long flash takes to answer, as measured; none before the first answer.
+    /// Measured response time of flash; `None` before the first response.
     #[pyo3(get)]
     response: Option<f64>,
-    /// Whether the oldest has been halted for as long.
+    /// Whether the oldest job has been halted for that time.
     #[pyo3(get)]
     due: bool,
 }
@@ -194,7 +195,7 @@ impl ThreadView {
     }
 }
 
-// What collection takes back.
+// Victim: what GC reclaims.
 
 impl Victim for Function {
     fn pick(&mut self, view: &VictimView<'_>) -> Option<u32> {
@@ -202,7 +203,7 @@ impl Victim for Function {
             let found = function.call1(py, (View::of(view),))?.extract::<Option<u32>>(py)?;
             match found {
                 Some(unit) if !view.by_age().any(|closed| closed == unit) => {
-                    let what = format!("the policy has chosen unit {unit}, which is not closed");
+                    let what = format!("the policy chose unit {unit}, which is not closed");
                     Err(PyValueError::new_err(what))
                 }
                 found => Ok(found),
@@ -212,25 +213,25 @@ impl Victim for Function {
     }
 }
 
-/// What a victim policy may look at: the closed reclaim units of one group, as they are when it is asked.
+/// View of a victim policy at the time of the call: the closed reclaim units of one group.
 #[pyclass(frozen, module = "nandscape._native")]
 pub(crate) struct View {
-    /// Map units written to flash so far: the clock that ages are measured on.
+    /// Map units written to flash so far: the clock of ages.
     #[pyo3(get)]
     now: u64,
-    /// Map units a reclaim unit.
+    /// Map units per reclaim unit.
     #[pyo3(get)]
     units_per_ru: u32,
-    /// Map units a program unit.
+    /// Map units per program unit.
     #[pyo3(get)]
     units_per_program: u32,
-    /// The closed units, the one closed first before the others.
+    /// Closed units in the order of closing.
     #[pyo3(get)]
     by_age: Vec<u32>,
-    /// The head of each occupied bucket, fewest valid units first; in a bucket, the one unchanged for longest.
+    /// Head of each occupied bucket, fewest valid units first; within a bucket, the least recently changed unit.
     #[pyo3(get)]
     by_valid: Vec<u32>,
-    /// Valid map units, age and erases, by the unit's number; none of a unit that is not closed.
+    /// Valid map units, age and erase count, by the unit's number; `None` for a unit that is not closed.
     units: Vec<Option<(u32, u64, u32)>>,
 }
 
@@ -263,7 +264,7 @@ impl View {
         self.by_age.len()
     }
 
-    /// Valid map units of a closed unit.
+    /// Number of valid map units of a closed unit.
     fn valid(&self, unit: usize) -> PyResult<u32> {
         Ok(self.unit(unit)?.0)
     }

@@ -1,4 +1,4 @@
-//! Every request of a run, in columns.
+//! Requests of a run, in columns.
 
 use crate::table::Table;
 use arrow_array::types::UInt8Type;
@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What requests do, by the number that a column has for it.
+/// Operations, by their number in the column.
 const OPS: [&str; 5] = ["read", "write", "trim", "write_zeroes", "flush"];
 
 const fn number(op: IoOp) -> u8 {
@@ -28,7 +28,7 @@ const fn number(op: IoOp) -> u8 {
     }
 }
 
-/// Times in nanoseconds, offsets and lengths in bytes; in the order of completion.
+/// Columns of requests, in order of completion; times in nanoseconds, offsets and lengths in bytes.
 #[derive(Clone, Default)]
 struct Columns {
     id: Vec<u64>,
@@ -45,12 +45,12 @@ struct Columns {
     waits: Option<Waits>,
 }
 
-/// What requests waited for before each milestone, and outside the device; nothing of one whose target gives no account.
+/// Waits of requests before each milestone, and outside the device; missing for a target that reports none.
 #[derive(Clone, Default)]
 struct Waits {
     milestones: [Vec<Option<f64>>; MILESTONES.len()],
     host: Vec<Option<f64>>,
-    /// Who was in the way longest, at the die and the channel together: one of the holders, by its number.
+    /// Longest blocker at the die and the channel together, by its number.
     blocked_by: Vec<Option<u8>>,
     die: Vec<Option<u32>>,
     channel: Vec<Option<u32>>,
@@ -71,14 +71,14 @@ impl Waits {
     }
 }
 
-/// Who was in the way longest, if anybody was.
+/// Longest blocker, if any.
 fn blocker(account: &Account) -> Option<u8> {
     let waited = (0..Holder::COUNT).map(|n| account.die[n] + account.channel[n]);
     let (most, n) = waited.zip(0..).max_by_key(|(time, n)| (*time, std::cmp::Reverse(*n)))?;
     (most > 0).then_some(n)
 }
 
-/// Keeps what it sees.
+/// Observer that records requests.
 #[derive(Clone)]
 pub(crate) struct Requests(Rc<RefCell<Columns>>);
 
@@ -104,30 +104,30 @@ impl Observer for Requests {
 }
 
 impl Requests {
-    /// Nothing seen yet; with `waits` also what each waited for is kept.
+    /// Starts without requests; `waits` also records their waits.
     pub(crate) fn new(waits: bool) -> Requests {
         let waits = waits.then(Waits::default);
         Requests(Rc::new(RefCell::new(Columns { waits, ..Columns::default() })))
     }
 
-    /// A table of what has been seen, which is then forgotten: nothing is copied.
+    /// Moves the recorded requests into a table, without copying.
     ///
     /// # Errors
-    /// None that is known: the columns are of one length.
+    /// None known: the columns have one length.
     pub(crate) fn take(&self) -> Result<Table, ArrowError> {
         self.0.take().table()
     }
 
-    /// A table of what has been seen so far.
+    /// Copies the recorded requests into a table.
     ///
     /// # Errors
-    /// As [`Requests::take`].
+    /// The errors of [`Requests::take`].
     pub(crate) fn so_far(&self) -> Result<Table, ArrowError> {
         self.0.borrow().clone().table()
     }
 }
 
-/// Numbers of names, as the names.
+/// Converts numbers of names to names.
 fn named(numbers: UInt8Array, names: &[&str]) -> Result<ArrayRef, ArrowError> {
     let names = Arc::new(StringArray::from(names.to_vec()));
     Ok(Arc::new(DictionaryArray::<UInt8Type>::try_new(numbers, names)?))

@@ -1,4 +1,4 @@
-//! Columns as Arrow has them, handed out through the PyCapsule interface without copies.
+//! Columns as Arrow arrays, exported through the PyCapsule interface without copies.
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -15,7 +15,7 @@ use pyo3::types::{PyBool, PyCapsule, PyDict, PyInt, PyList, PyString};
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// Columns of one length with names.
+/// Named columns of one length.
 #[pyclass(frozen, module = "nandscape._native")]
 pub(crate) struct Table(RecordBatch);
 
@@ -25,7 +25,7 @@ impl Table {
     }
 }
 
-/// A column of a table.
+/// Column of a table.
 #[pyclass(frozen, module = "nandscape._native")]
 pub(crate) struct Column(ArrayRef);
 
@@ -35,7 +35,7 @@ impl Column {
         self.0.len()
     }
 
-    /// The values as a list; `None` where one is missing.
+    /// Values as a list; `None` where one is missing.
     fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let array: &dyn Array = &*self.0;
         if let Some(floats) = array.as_primitive_opt::<Float64Type>() {
@@ -67,7 +67,7 @@ impl Column {
         PyList::new(py, vec![None::<bool>; array.len()])
     }
 
-    /// Where numbers without gaps lie in memory, as NumPy wants to know: it reads them there.
+    /// Memory of a numeric column without gaps, for NumPy to read in place.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let kind = match self.0.data_type() {
@@ -79,7 +79,7 @@ impl Column {
             _ => "",
         };
         if kind.is_empty() || self.0.null_count() > 0 {
-            let what = "only a column of numbers, none of them missing, is an array: use to_list()";
+            let what = "only a numeric column without missing values converts to an array: use to_list()";
             return Err(PyAttributeError::new_err(what));
         }
         let data = self.0.to_data();
@@ -98,7 +98,7 @@ fn cannot(fault: impl Display) -> PyErr {
     PyValueError::new_err(fault.to_string())
 }
 
-/// Values of Python as a column: of the narrowest kind that has them all; those of different kinds as text.
+/// Converts Python values to a column of the narrowest kind that holds them all; mixed kinds become text.
 fn column(values: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
     let there: Vec<_> = values.iter().filter(|value| !value.is_none()).collect();
     let all = |is: &dyn Fn(&Bound<'_, PyAny>) -> bool| there.iter().all(is);
@@ -124,7 +124,7 @@ fn column(values: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
 
 #[pymethods]
 impl Table {
-    /// A table of columns: lists of one length, in which `None` is missing.
+    /// Creates a table from lists of one length; `None` is a missing value.
     #[new]
     fn new(columns: &Bound<'_, PyDict>) -> PyResult<Table> {
         let named = columns
@@ -134,7 +134,7 @@ impl Table {
         RecordBatch::try_from_iter_with_nullable(named).map(Table).map_err(cannot)
     }
 
-    /// The names of the columns.
+    /// Names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.0.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
@@ -144,19 +144,19 @@ impl Table {
         self.0.num_rows()
     }
 
-    /// A column.
+    /// Returns a column.
     fn column(&self, name: &str) -> PyResult<Column> {
         let column = self.0.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         Ok(Column(Arc::clone(column)))
     }
 
-    /// The schema, as `arrow_schema`.
+    /// Schema, as `arrow_schema`.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.0.schema_ref().as_ref()).map_err(cannot)?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The rows, as `arrow_array_stream`. No other schema can be asked for, which the interface allows.
+    /// Rows, as `arrow_array_stream`. A requested schema is ignored, which the interface allows.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

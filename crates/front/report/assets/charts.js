@@ -1,4 +1,4 @@
-// From what a page says of a chart to what ECharts draws.
+// Converts the chart data of a page to ECharts options.
 const FONT = "system-ui, sans-serif";
 
 const common = (ink) => ({
@@ -8,7 +8,7 @@ const common = (ink) => ({
   textStyle: { fontFamily: FONT, color: ink.text },
   tooltip: {
     confine: true, backgroundColor: ink.ground, borderColor: ink.line, textStyle: { color: ink.text, fontSize: 12 },
-    // Markup of a tooltip is made of text alone: names are anybody's.
+    // Tooltips are built from text only: names are untrusted.
     renderMode: "richText",
   },
 });
@@ -32,7 +32,7 @@ const legend = (names, ink) => ({
   type: "plain", top: 0, left: 0, right: 0, itemGap: 12, itemWidth: 14, itemHeight: 10, textStyle: { color: ink.text, fontSize: 12 }, data: names,
 });
 
-// Room for a legend of so many names in a chart of this width.
+// Height of a legend with this many names in a chart of this width.
 const legendHeight = (names, width) => {
   let [rows, used] = [1, 0];
   for (const name of names) {
@@ -122,7 +122,7 @@ const barChart = (chart, ink, width) => {
     if (one.silent) continue;
     const turn = Math.floor(at / theme.colours().length);
     one.color = theme.colours()[at++ % theme.colours().length];
-    // Colours that come again are paler.
+    // Repeated colours are paler.
     if (turn > 0) one.itemStyle = { ...one.itemStyle, opacity: 0.55 };
   }
   return {
@@ -156,7 +156,7 @@ const heatChart = (chart, ink, width) => {
   const most = Math.max(...values);
   const least = chart.unit === "share" ? 0 : Math.min(...values);
   const few = chart.cells.length <= 140 && (width - 160) / chart.x.labels.length > 46;
-  // Words on the far half of the scale are in the colour of its near end.
+  // Labels on the far half of the scale use the colour of its near end.
   const over = (value) => (most > least && (value - least) / (most - least) > 0.5 ? ink.onTo : ink.text);
   const side = (of, more) => ({
     type: "category", data: of.labels, name: of.name, nameLocation: "middle", nameTextStyle: { color: ink.soft },
@@ -184,7 +184,7 @@ const heatChart = (chart, ink, width) => {
 
 const CHARTS = { lines: lineChart, bars: barChart, columns: columnChart, heat: heatChart };
 
-// Draws a chart into an element, or draws it anew.
+// Draws or redraws a chart in an element.
 const draw = (element, chart) => {
   element.echarts?.dispose();
   const width = theme.printing ? 660 : element.clientWidth || 660;

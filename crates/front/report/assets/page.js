@@ -1,4 +1,4 @@
-// What makes a page out of its parts.
+// Behaviour of the page: theme, search, charts.
 const charts = () => document.querySelectorAll("div.chart");
 
 const drawAll = () => {
@@ -14,7 +14,7 @@ const applyTheme = () => {
   const button = document.getElementById("scheme");
   const dark = theme.name() === "dark";
   button.textContent = dark ? "Light" : "Dark";
-  button.setAttribute("aria-label", dark ? "Show on a light ground" : "Show on a dark ground");
+  button.setAttribute("aria-label", dark ? "Use the light theme" : "Use the dark theme");
   drawAll();
 };
 

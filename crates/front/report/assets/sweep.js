@@ -1,6 +1,6 @@
-// Pictures of a sweep that the reader chooses.
+// Charts of a sweep that the reader configures.
 
-// The place of the greatest throughput over latency.
+// Index of the point with the greatest throughput over latency.
 const kneeOf = (points) => {
   let best = -1;
   points.forEach(({ throughput, latency }, at) => {
@@ -10,7 +10,7 @@ const kneeOf = (points) => {
   return best;
 };
 
-// The places of the points that no other surpasses in one figure and equals in the other; signs are 1 where more is better, -1 where less is.
+// Indices of the points that no other surpasses in one metric and equals in the other; signs: 1 more is better, -1 less is.
 const paretoOf = (points, [signX, signY]) =>
   points.flatMap((one, at) => {
     const beaten = points.some((other) => {
@@ -130,9 +130,9 @@ class LineView extends View {
   constructor(figure, sweep) {
     super(figure, sweep);
     const again = () => { this.fix([this.at("x"), this.at("by")]); this.draw(); };
-    this.choose("metric", "Figure", this.metricOptions(), 0);
+    this.choose("metric", "Metric", this.metricOptions(), 0);
     this.choose("x", "over", this.axisOptions(), 0, again);
-    this.choose("by", "a curve for each", this.axisOptions("–"), sweep.axes.length > 1 ? 1 : -1, again);
+    this.choose("by", "one curve per", this.axisOptions("–"), sweep.axes.length > 1 ? 1 : -1, again);
     this.fix([this.at("x"), this.at("by")]);
     this.draw();
   }
@@ -165,13 +165,13 @@ class HeatView extends View {
   constructor(figure, sweep) {
     super(figure, sweep);
     if (sweep.axes.length < 2) {
-      figure.replaceChildren(make("p", { className: "lacking", textContent: "Heat map: it needs two axes, and the sweep has one." }));
+      figure.replaceChildren(make("p", { className: "lacking", textContent: "Heat map: needs two axes; the sweep has one." }));
       return;
     }
     const again = () => { this.fix([this.at("x"), this.at("y")]); this.draw(); };
-    this.choose("metric", "Figure", this.metricOptions(), 0);
-    this.choose("x", "to the right", this.axisOptions(), 0, again);
-    this.choose("y", "downwards", this.axisOptions(), 1, again);
+    this.choose("metric", "Metric", this.metricOptions(), 0);
+    this.choose("x", "x axis", this.axisOptions(), 0, again);
+    this.choose("y", "y axis", this.axisOptions(), 1, again);
     this.fix([0, 1]);
     this.draw();
   }
@@ -181,7 +181,7 @@ class HeatView extends View {
     const [x, y] = [this.sweep.axes[this.at("x")], this.sweep.axes[this.at("y")]];
     const found = this.cells().filter((cell) => cell.of[this.at("metric")]);
     const same = this.at("x") === this.at("y");
-    this.note.textContent = same ? "The two axes are the same: choose another." : "";
+    this.note.textContent = same ? "The two axes are the same: choose two different ones." : "";
     const cells = same ? [] : found.map((cell) => [cell.at[this.at("x")], cell.at[this.at("y")], cell.of[this.at("metric")][0]]);
     const rows = cells.map(([a, b, value]) => [x.labels[a], y.labels[b], shown(value, metric.unit)]);
     const chart = { kind: "heat", unit: metric.unit, cells, x: { name: x.name, labels: x.labels }, y: { name: y.name, labels: y.labels } };
@@ -193,7 +193,7 @@ class KneeView extends View {
   constructor(figure, sweep) {
     super(figure, sweep);
     if (sweep.metrics.length < 2) {
-      figure.replaceChildren(make("p", { className: "lacking", textContent: "Throughput against latency: it needs two metrics, and the sweep has one." }));
+      figure.replaceChildren(make("p", { className: "lacking", textContent: "Throughput against latency: needs two metrics; the sweep has one." }));
       return;
     }
     const depth = sweep.axes.findIndex((axis) => /depth|rate|jobs|threads/.test(axis.name));
@@ -204,7 +204,7 @@ class KneeView extends View {
     this.choose("latency", "latency", this.metricOptions(), this.guess(["latency_ns.p99", "latency_ns", "_ns"], 1));
     this.choose("along", "along", this.axisOptions(), along, again);
     const other = sweep.axes.findIndex((_, at) => at !== along);
-    this.choose("by", "a curve for each", this.axisOptions("–"), other, again);
+    this.choose("by", "one curve per", this.axisOptions("–"), other, again);
     this.fix([along, other]);
     this.draw();
   }
@@ -238,16 +238,16 @@ class ParetoView extends View {
   constructor(figure, sweep) {
     super(figure, sweep);
     if (sweep.metrics.length < 2) {
-      figure.replaceChildren(make("p", { className: "lacking", textContent: "Pareto front: it needs two metrics, and the sweep has one." }));
+      figure.replaceChildren(make("p", { className: "lacking", textContent: "Pareto front: needs two metrics; the sweep has one." }));
       return;
     }
     const better = [["1", "more is better"], ["-1", "less is better"]];
     const [x, y] = [this.guess(["latency", "_ns", "energy", "_j"], 0), this.guess(["iops", "throughput", "bandwidth", "ipc"], 1)];
     const sign = (at) => (/latency|_ns|energy|_j$|amplification|erases|gc_runs/.test(sweep.metrics[at].name) ? -1 : 1);
     const guessed = (name) => () => { this.choices[`${name}Better`].value = String(sign(this.at(name))); this.draw(); };
-    this.choose("x", "To the right", this.metricOptions(), x, guessed("x"));
+    this.choose("x", "x axis", this.metricOptions(), x, guessed("x"));
     this.choose("xBetter", "", better, sign(x));
-    this.choose("y", "upwards", this.metricOptions(), y, guessed("y"));
+    this.choose("y", "y axis", this.metricOptions(), y, guessed("y"));
     this.choose("yBetter", "", better, sign(y));
     this.draw();
   }
@@ -266,7 +266,7 @@ class ParetoView extends View {
     const rows = [...on.map((point) => [point.name, shown(point.x, x.unit), shown(point.y, y.unit), "on the front"]), ...off.map((point) => [point.name, shown(point.x, x.unit), shown(point.y, y.unit), ""])];
     this.note.textContent = `${on.length} of ${points.length} points are on the front.`;
     const chart = { kind: "lines", x: { name: x.name, unit: x.unit, log: false }, y: { name: y.name, unit: y.unit, log: false, scale: true }, curves };
-    this.end(`${y.name} and ${x.name}`, "Every combination of the axes, and the front of those that no other surpasses.", chart, ["point", x.name, y.name, ""], rows);
+    this.end(`${y.name} and ${x.name}`, "Every combination of the axes, and the front of those not surpassed by any other.", chart, ["point", x.name, y.name, ""], rows);
   }
 }
 

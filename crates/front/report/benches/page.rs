@@ -1,4 +1,5 @@
-//! How large the page of a run with 10^7 requests is, and how long it takes: from the document's text to the page's.
+//! Measures the size of the page of a run with 10^7 requests, and the time to make it: from the document's text to the
+//! page's.
 //!
 //! The bounds are 3 MB and 2 s; a run that breaks one fails.
 
@@ -7,7 +8,7 @@ mod common;
 
 use std::time::Instant;
 
-/// Times a page is made; the median is told.
+/// Number of times the page is made; the median is printed.
 const TURNS: usize = 9;
 
 fn main() {
@@ -29,6 +30,6 @@ fn main() {
         bytes / 1000,
         1e3 * median
     );
-    assert!(bytes < 3_000_000, "a page is to be below 3 MB");
-    assert!(median < 2.0, "a page is to take less than 2 s");
+    assert!(bytes < 3_000_000, "a page must be below 3 MB");
+    assert!(median < 2.0, "a page must take less than 2 s");
 }

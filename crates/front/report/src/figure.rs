@@ -1,37 +1,37 @@
-//! Tables, and pictures with the tables behind them.
+//! Tables, and figures with the tables behind them.
 
 use crate::number::{Unit, rounded, shown};
 use crate::page::{Text, script_json};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// A picture, what it shows in words, and the table behind it.
+/// Figure of a page: a picture, its description, and the table behind it.
 pub(crate) struct Figure {
-    /// Its name.
+    /// Title.
     pub(crate) title: String,
-    /// How it is to be read.
+    /// Description: how to read the picture.
     pub(crate) about: String,
-    /// What is drawn: one of [`lines`], [`bars`], [`heat`], or an SVG.
+    /// Picture: one of [`lines`], [`bars`], [`heat`], or an SVG.
     pub(crate) picture: Picture,
-    /// The same as numbers.
+    /// Table with the same numbers.
     pub(crate) table: Table,
 }
 
-/// What is drawn.
+/// Picture of a figure.
 pub(crate) enum Picture {
-    /// By the page's script.
+    /// Chart drawn by the page's script.
     Chart {
-        /// As the script takes it.
+        /// Data in the form that the script takes.
         chart: Value,
-        /// Height, CSS pixels.
+        /// Height in CSS pixels.
         height: u32,
     },
-    /// As it stands.
+    /// SVG, used unchanged.
     Svg(String),
 }
 
 impl Figure {
-    /// As HTML.
+    /// Renders the figure as HTML.
     pub(crate) fn html(&self) -> String {
         let (title, about) = (Text(&self.title), Text(&self.about));
         let picture = match &self.picture {
@@ -49,13 +49,13 @@ impl Figure {
     }
 }
 
-/// An axis of numbers.
+/// Numeric axis.
 pub(crate) struct Axis<'a> {
-    /// What it shows.
+    /// Name.
     pub(crate) name: &'a str,
-    /// What it counts.
+    /// Unit of the values.
     pub(crate) unit: Unit,
-    /// Whether it is logarithmic.
+    /// Whether the axis is logarithmic.
     pub(crate) log: bool,
 }
 
@@ -65,14 +65,14 @@ impl Axis<'_> {
     }
 }
 
-/// A curve; a gap where a value is none.
+/// Curve, with gaps where a value is missing.
 pub(crate) struct Curve {
     pub(crate) name: String,
     pub(crate) x: Vec<f64>,
     pub(crate) y: Vec<Option<f64>>,
-    /// Drawn in steps: each value holds up to the next.
+    /// Whether the curve is drawn in steps: each value holds up to the next.
     pub(crate) steps: bool,
-    /// Points, as well as the line.
+    /// Whether points are drawn as well as the line.
     pub(crate) points: bool,
 }
 
@@ -84,21 +84,21 @@ impl Curve {
     }
 }
 
-/// Curves over numbers.
+/// Chart of curves over numbers.
 pub(crate) fn lines(x: &Axis<'_>, y: &Axis<'_>, curves: &[Curve]) -> Value {
     let curves: Vec<Value> = curves.iter().map(Curve::json).collect();
     json!({ "kind": "lines", "x": x.json(), "y": y.json(), "curves": curves })
 }
 
-/// One part of each bar.
+/// One segment of each bar.
 pub(crate) struct Part {
     pub(crate) name: String,
     pub(crate) values: Vec<f64>,
-    /// Not drawn: it pushes those behind it from the axis.
+    /// Whether the segment is invisible and only offsets those after it.
     pub(crate) hidden: bool,
 }
 
-/// Bars to the right, of parts one behind the other, named by categories from top to bottom.
+/// Chart of horizontal stacked bars, named by categories from top to bottom.
 pub(crate) fn bars(unit: Unit, categories: &[String], parts: &[Part]) -> Value {
     json!({ "kind": "bars", "unit": unit.name(), "categories": categories, "parts": parts_json(parts) })
 }
@@ -110,7 +110,7 @@ pub(crate) fn bars_apart(unit: Unit, categories: &[String], parts: &[Part]) -> V
     chart
 }
 
-/// Upright bars of one part over categories from left to right.
+/// Chart of vertical bars of one segment, over categories from left to right.
 pub(crate) fn columns(name: &str, unit: Unit, categories: &[String], parts: &[Part]) -> Value {
     json!({ "kind": "columns", "name": name, "unit": unit.name(), "categories": categories, "parts": parts_json(parts) })
 }
@@ -123,13 +123,13 @@ fn parts_json(parts: &[Part]) -> Vec<Value> {
     parts.iter().map(part).collect()
 }
 
-/// Height of [`bars`], CSS pixels.
+/// Height of [`bars`] in CSS pixels.
 pub(crate) fn bars_height(bars: usize, parts: usize) -> u32 {
     let legend = 26 * (1 + parts / 6) as u32;
     60 + legend + 26 * bars.max(1) as u32
 }
 
-/// Fields of a plane, by column and row.
+/// Heat map, by column and row.
 pub(crate) fn heat(
     x: (&str, &[String]),
     y: (&str, &[String]),
@@ -143,28 +143,28 @@ pub(crate) fn heat(
     })
 }
 
-/// What stands in one place of a table.
+/// Cell of a table.
 pub(crate) enum Cell {
-    /// Words.
+    /// Text.
     Text(String),
-    /// A number, set to the right.
+    /// Number, right-aligned.
     Number(String),
-    /// A small picture or a badge, made by this crate.
+    /// Small picture or badge, made by this crate.
     Html(String),
 }
 
 impl Cell {
-    /// Nothing is known.
+    /// Cell of an unknown value.
     pub(crate) fn none() -> Cell {
         Cell::Number("–".to_owned())
     }
 
-    /// A number of a unit.
+    /// Cell of a number with a unit.
     pub(crate) fn of(value: f64, unit: Unit) -> Cell {
         Cell::Number(shown(value, unit))
     }
 
-    /// A number of a unit, if there is one.
+    /// Cell of a number with a unit, or of an unknown value.
     pub(crate) fn maybe(value: Option<f64>, unit: Unit) -> Cell {
         value.map_or_else(Cell::none, |value| Cell::of(value, unit))
     }
@@ -182,7 +182,7 @@ impl From<String> for Cell {
     }
 }
 
-/// A table: its first column names the rows.
+/// Table whose first column names the rows.
 pub(crate) struct Table {
     caption: String,
     head: Vec<String>,
@@ -191,13 +191,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub(crate) fn new<'a>(caption: impl Into<String>, head: impl IntoIterator<Item = &'a str>) -> Table {
         let head = head.into_iter().map(str::to_owned).collect();
         Table { caption: caption.into(), head, rows: Vec::new(), classes: "" }
     }
 
-    /// The same table of another class, which the page's style or script knows.
+    /// Sets the CSS classes, which the page's style or script knows.
     pub(crate) fn class(self, classes: &'static str) -> Table {
         Table { classes, ..self }
     }
@@ -207,12 +207,12 @@ impl Table {
         self.rows.push(row.into_iter().collect());
     }
 
-    /// Whether it has no rows.
+    /// Returns whether the table has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// As HTML, in a frame that scrolls by itself where it is wider than the page.
+    /// Renders the table as HTML, in a frame that scrolls if it is wider than the page.
     pub(crate) fn html(&self) -> String {
         let caption = Text(&self.caption);
         let mut out = format!(

@@ -1,8 +1,8 @@
 //! Results as pages: documents in, one HTML file out.
 //!
-//! A page is one file that loads nothing: data, pictures' script and style are in it. It draws what a document has, and says what one
-//! lacks in the place where that would be; behind every picture is a table. Nothing here knows a part of a machine: a result of last year draws
-//! as well as a fresh one.
+//! A page is one file that loads nothing: data, script and style are in it. It draws what a document has, and names
+//! missing data where it would appear; behind every picture is a table. The crate knows no components of a machine: a
+//! result of last year draws as well as a fresh one.
 //!
 //! * Knows the result document, tables of sweeps, and rows of `reproduce`.
 //! * Does not know the machine: it reads JSON and CSV alone.

@@ -1,4 +1,4 @@
-//! The page of several runs side by side.
+//! Page of several runs side by side.
 
 use crate::figure::{Cell, Curve, Figure, Part, Picture, Table, bars, bars_height};
 use crate::number::Unit;
@@ -8,21 +8,21 @@ use crate::read::{Run, at, number, text};
 use crate::run::{KINDS, curves, headlines, percentile_curve, share_bars, tail_chart};
 use serde_json::Value;
 
-/// Curves in one picture at most: more cannot be told apart.
+/// Maximum number of curves in one picture: more cannot be told apart.
 const MOST_CURVES: usize = 12;
 
-/// The page of several runs.
+/// Renders the page of several runs.
 pub fn many(runs: &[Run]) -> String {
     let lead = (1..).zip(runs).map(|(number, run)| one(&number.to_string(), run)).collect::<String>();
     let mut page = Page::new(format!("{} runs – nandscape", runs.len()), format!("<ul>{lead}</ul>"));
-    page.section("To be seen first", trouble(&runs.iter().collect::<Vec<_>>()));
-    page.section("In short", short(runs));
+    page.section("Attention", trouble(&runs.iter().collect::<Vec<_>>()));
+    page.section("Summary", short(runs));
     page.section("Latency", latency(runs));
     page.section("Where time goes", breakdowns(runs));
     page.html()
 }
 
-/// What a run is called among others.
+/// Label of a run among others.
 fn label(at: usize, run: &Run) -> String {
     format!("{} {}", at + 1, text(&run.document, "system"))
 }
@@ -39,7 +39,7 @@ fn short(runs: &[Run]) -> String {
     let value = |run: usize, name: &str| {
         all[run].iter().find(|figure| figure.name == name).map(|figure| figure.value)
     };
-    let mut table = Table::new("In short", std::iter::once("run").chain(names.iter().map(|(name, _)| *name)));
+    let mut table = Table::new("Summary", std::iter::once("run").chain(names.iter().map(|(name, _)| *name)));
     for (run, label) in labels.iter().enumerate() {
         let cells = names.iter().map(|(name, unit)| Cell::maybe(value(run, name), *unit));
         table.push(std::iter::once(Cell::from(label.as_str())).chain(cells));
@@ -54,7 +54,7 @@ fn short(runs: &[Run]) -> String {
         let parts = [Part { name: (*name).to_owned(), values, hidden: false }];
         let chart = bars(*unit, &labels, &parts);
         let picture = Picture::Chart { chart, height: bars_height(labels.len(), 1) };
-        out += &Figure { title: (*name).to_owned(), about: "Of each run.".into(), picture, table }.html();
+        out += &Figure { title: (*name).to_owned(), about: "Value of each run.".into(), picture, table }.html();
     }
     out
 }
@@ -95,8 +95,8 @@ fn latency(runs: &[Run]) -> String {
             }
         }
         out += &Figure {
-            title: format!("How many {kind} requests take longer"),
-            about: "To the right, latency; upwards, the share of requests that were faster. Curves with points go through percentiles alone.".into(),
+            title: format!("Latency distribution: {kind}"),
+            about: "Right: latency; up: share of faster requests. Curves with points pass through percentiles only.".into(),
             picture: Picture::Chart { chart: tail_chart(&found), height: 360 },
             table,
         }
@@ -121,7 +121,7 @@ fn breakdowns(runs: &[Run]) -> String {
         };
         let means: Vec<(String, Value)> = runs.iter().enumerate().filter_map(of).collect();
         let rows: Vec<(String, &Value)> = means.iter().map(|(name, means)| (name.clone(), means)).collect();
-        let about = "Mean latency of each run, by what requests waited for, as shares of the whole; with each name the mean.";
+        let about = "Mean latency of each run, by what requests waited for, as shares of the total; the mean is beside each name.";
         let figure = share_bars(&format!("What a {kind} waits for"), about, &rows);
         out += &figure.map(|figure| figure.html()).unwrap_or_default();
     }

@@ -1,21 +1,21 @@
-//! Numbers as people read them.
+//! Numbers formatted for people.
 
 use serde_json::Value;
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
-    /// Nothing known: a plain number.
+    /// Plain number without a known unit.
     Plain,
     /// Nanoseconds, shown as ns, µs, ms or s.
     Ns,
     /// Bytes, shown with binary prefixes.
     Bytes,
-    /// Bytes a second, shown with decimal prefixes.
+    /// Bytes per second, shown with decimal prefixes.
     BytesPerS,
     /// A rate.
     PerS,
-    /// A share from zero to one, shown in per cent.
+    /// Share from zero to one, shown in per cent.
     Share,
     /// Joules.
     Joules,
@@ -26,7 +26,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// Its name where figures of a page are drawn.
+    /// Name of the unit in a page's figures.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Unit::Plain => "plain",
@@ -41,7 +41,7 @@ impl Unit {
         }
     }
 
-    /// What the value of a key counts: units stand last in names.
+    /// Unit of the value of a key: units come last in names.
     pub(crate) fn of_key(key: &str) -> Unit {
         let parts = || key.rsplit('.').map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
         parts().find_map(Unit::of_name).unwrap_or(Unit::Plain)
@@ -71,7 +71,7 @@ impl Unit {
     }
 }
 
-/// A number of a unit, with four significant digits and a prefix; whole counts have all of their digits.
+/// Formats a number with its unit: four significant digits and a prefix; whole counts keep all of their digits.
 pub(crate) fn shown(value: f64, unit: Unit) -> String {
     if !value.is_finite() {
         return value.to_string();
@@ -99,7 +99,7 @@ pub fn shown_as(key: &str, value: f64) -> String {
     shown(value, Unit::of_key(key))
 }
 
-/// A leaf of a document as a key of this name has it.
+/// Formats a leaf of a document.
 pub(crate) fn leaf(value: &Value, unit: Unit) -> String {
     match value {
         Value::Null => "–".to_owned(),
@@ -123,7 +123,7 @@ fn scaled(value: f64, prefixes: &[(f64, &str)]) -> String {
     format!("{} {name}", digits(value / scale))
 }
 
-/// Four significant digits, without zeros behind the point.
+/// Formats four significant digits, without trailing zeros after the point.
 fn digits(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -140,7 +140,7 @@ fn digits(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A whole number with its thousands apart.
+/// Formats a whole number with grouped thousands.
 fn grouped(value: f64) -> String {
     let text = format!("{:.0}", value.abs());
     let mut out = String::with_capacity(text.len() + text.len() / 3 + 1);
@@ -156,7 +156,7 @@ fn grouped(value: f64) -> String {
     out
 }
 
-/// A number with six significant digits, which is what a picture can show: shorter in a page.
+/// Rounds to six significant digits, enough for a picture and shorter in a page.
 pub(crate) fn rounded(value: f64) -> Value {
     if !value.is_finite() {
         return Value::Null;

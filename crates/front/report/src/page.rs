@@ -1,12 +1,12 @@
-//! A page: one file that loads nothing; and text in HTML.
+//! Pages: one file each, which loads nothing; and text in HTML.
 
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write as _};
 
-/// What pictures are drawn with; `vendor/echarts/README.md` says where it comes from.
+/// Chart library; see `vendor/echarts/README.md` for its origin.
 const ECHARTS: &[u8] = include_bytes!("../vendor/echarts/echarts.min.js");
 const STYLE: &str = include_str!("../assets/style.css");
-/// The page's own script, in its order.
+/// Scripts of the page, in order.
 const SCRIPT: &str = concat!(
     include_str!("../assets/units.js"),
     include_str!("../assets/theme.js"),
@@ -14,7 +14,7 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/sweep.js"),
     include_str!("../assets/page.js"),
 );
-/// Licences of what is in a page, by what they are of.
+/// Licences of the components of a page.
 const LICENCES: [(&str, &str); 5] = [
     ("Apache ECharts 6.1.0", include_str!("../vendor/echarts/NOTICE")),
     ("Apache ECharts 6.1.0: Apache License 2.0", include_str!("../vendor/echarts/LICENSE")),
@@ -23,10 +23,10 @@ const LICENCES: [(&str, &str); 5] = [
     ("tslib 2.3.0", include_str!("../vendor/echarts/LICENSE-tslib")),
 ];
 
-/// What a page says, part by part.
+/// Page under construction.
 pub(crate) struct Page {
     title: String,
-    /// What it is about, below its title; HTML.
+    /// Introduction below the title, as HTML.
     lead: String,
     sections: Vec<Section>,
 }
@@ -34,12 +34,12 @@ pub(crate) struct Page {
 struct Section {
     id: String,
     title: String,
-    /// HTML.
+    /// Body, as HTML.
     body: String,
 }
 
 impl Page {
-    /// A page with nothing but its title and what it is about, as HTML.
+    /// Creates a page with a title and an introduction, as HTML.
     pub(crate) fn new(title: impl Into<String>, lead: String) -> Page {
         Page { title: title.into(), lead, sections: Vec::new() }
     }
@@ -52,7 +52,7 @@ impl Page {
         }
     }
 
-    /// The file.
+    /// Renders the file.
     pub(crate) fn html(&self) -> String {
         let echarts = std::str::from_utf8(ECHARTS).expect("a test has read it as UTF-8");
         let title = Text(&self.title);
@@ -69,7 +69,7 @@ impl Page {
             source_hash(SCRIPT),
             self.lead,
         );
-        out.push_str("<noscript><p class=\"lacking\">Without JavaScript there are no pictures: the tables below each have all of it.</p></noscript>\n");
+        out.push_str("<noscript><p class=\"lacking\">Charts need JavaScript; the tables below have the same data.</p></noscript>\n");
         if self.sections.len() > 1 {
             out.push_str("<nav aria-label=\"Sections\"><ul>");
             for section in &self.sections {
@@ -87,7 +87,7 @@ impl Page {
         }
         out.push_str("</main>\n<footer><p>Made by nandscape ");
         out.push_str(env!("CARGO_PKG_VERSION"));
-        out.push_str(". This file loads nothing from anywhere.</p><details class=\"licences\"><summary>Licences of what is in this file</summary>");
+        out.push_str(". This file loads nothing.</p><details class=\"licences\"><summary>Licences of software in this file</summary>");
         for (of, text) in LICENCES {
             let _ = write!(out, "<h3>{}</h3><pre>{}</pre>", Text(of), Text(text));
         }
@@ -99,12 +99,12 @@ impl Page {
     }
 }
 
-/// A script by its content, as a policy names it: no other script runs in the page, whatever its names hold.
+/// Hash of a script for the content security policy: other scripts do not run in the page, whatever its names contain.
 fn source_hash(script: &str) -> String {
     format!("'sha256-{}'", base64(&Sha256::digest(script.as_bytes())))
 }
 
-/// RFC 4648, section 4.
+/// Base64 of RFC 4648, section 4.
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
@@ -119,7 +119,7 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// Text of anybody's as it may stand between tags and in quoted attributes.
+/// Untrusted text, escaped for use between tags and in quoted attributes.
 pub(crate) struct Text<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Text<'_> {
@@ -140,12 +140,12 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// JSON as it may stand in a script: no text in it can end the script, or begin a comment that hides its end.
+/// JSON for use in a script: no text in it can end the script, or begin a comment that hides its end.
 pub(crate) fn script_json(value: &serde_json::Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
 
-/// Words in which what stands between backticks is a name of the program's.
+/// Renders text in which backticks mark names of the program.
 pub(crate) fn prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let whole = text.matches('`').count() / 2;
@@ -161,18 +161,18 @@ pub(crate) fn prose(text: &str) -> String {
     out
 }
 
-/// A paragraph.
+/// Renders a paragraph.
 pub(crate) fn paragraph(text: &str) -> String {
     format!("<p>{}</p>", prose(text))
 }
 
-/// A list of points.
+/// Renders a bullet list.
 pub(crate) fn list<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
     let items: String = items.into_iter().map(|item| format!("<li>{}</li>", prose(item))).collect();
     format!("<ul>{items}</ul>")
 }
 
-/// What is lacking, in the place where it would be.
+/// Renders a note on missing data, in the place where the data would be.
 pub(crate) fn lacking(title: &str, why: &str) -> String {
     format!("<p class=\"lacking\"><b>{}</b>: {}</p>", Text(title), prose(why))
 }

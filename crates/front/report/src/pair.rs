@@ -1,4 +1,4 @@
-//! The page of two runs: what differs.
+//! Page of two runs: the differences.
 
 use crate::compare::{Comparison, Difference, Moved, compare};
 use crate::figure::{Axis, Cell, Curve, Figure, Picture, Table, lines};
@@ -8,14 +8,14 @@ use crate::read::{Run, at, items, number, text};
 use crate::run::{curves, headlines, kinds_of, percentile_curve, share_bars, tail_chart};
 use serde_json::Value;
 
-/// The page of two runs.
+/// Renders the page of two runs.
 pub fn pair(a: &Run, b: &Run) -> String {
     let compared = compare(a, b);
     let mut page = Page::new(title(a, b, &compared), lead(a, b));
-    page.section("To be seen first", trouble(&[a, b]));
+    page.section("Attention", trouble(&[a, b]));
     page.section("What differs in the spec", spec(&compared.spec));
     page.section("Moved most", moved(&compared));
-    page.section("In short", short(a, b));
+    page.section("Summary", short(a, b));
     page.section("Latency", latency(a, b));
     page.section("Where time goes", breakdowns(a, b));
     page.section("Over time", over_time(a, b));
@@ -43,7 +43,7 @@ fn title(a: &Run, b: &Run, compared: &Comparison) -> String {
     }
 }
 
-/// What is said of each run.
+/// Introduction of each run.
 pub(crate) fn one(letter: &str, run: &Run) -> String {
     let workloads: Vec<&str> = items(&run.document, "workload").iter().filter_map(Value::as_str).collect();
     let seed = run.document.get("seed").map_or("–".to_owned(), Value::to_string);
@@ -61,7 +61,7 @@ fn lead(a: &Run, b: &Run) -> String {
     format!("<ul>{}{}</ul>", one("A", a), one("B", b))
 }
 
-/// What a reader must know of some runs.
+/// Failed checks, early ends and warnings of some runs.
 pub(crate) fn trouble(runs: &[&Run]) -> String {
     let mut said = Vec::new();
     for run in runs {
@@ -70,7 +70,7 @@ pub(crate) fn trouble(runs: &[&Run]) -> String {
         if document["ok"] == Value::Bool(false) {
             let failed = items(document, "checks").iter().filter(|check| check["ok"] != Value::Bool(true));
             let failed: Vec<&str> = failed.map(|check| text(check, "name")).collect();
-            said.push(format!("{name}: not well; checks that failed: {}", failed.join("; ")));
+            said.push(format!("{name}: failed checks: {}", failed.join("; ")));
         }
         if document["partial"] == Value::Bool(true) {
             said.push(format!("{name}: ended early"));
@@ -90,7 +90,7 @@ pub(crate) fn trouble(runs: &[&Run]) -> String {
 
 fn short(a: &Run, b: &Run) -> String {
     let (of_a, of_b) = (headlines(&a.document), headlines(&b.document));
-    let mut table = Table::new("In short", ["figure", "A", "B", "B / A"]);
+    let mut table = Table::new("Summary", ["metric", "A", "B", "B / A"]);
     for figure in &of_a {
         let Some(other) = of_b.iter().find(|other| other.name == figure.name) else { continue };
         let ratio = if figure.value != 0.0 { Some(other.value / figure.value) } else { None };
@@ -101,7 +101,7 @@ fn short(a: &Run, b: &Run) -> String {
             ratio_cell(ratio),
         ]);
     }
-    if table.is_empty() { paragraph("The two have no figure in common.") } else { table.html() }
+    if table.is_empty() { paragraph("The runs have no metric in common.") } else { table.html() }
 }
 
 fn ratio_cell(ratio: Option<f64>) -> Cell {
@@ -121,7 +121,7 @@ fn latency(a: &Run, b: &Run) -> String {
             let of = curves(io, &[kind]).pop();
             if of.is_none() {
                 let what = format!(
-                    "{letter} has no `io.{kind}.histogram_ns`: its curve goes through its percentiles"
+                    "{letter} has no `io.{kind}.histogram_ns`: its curve passes through percentiles"
                 );
                 out += &lacking("Histogram", &what);
             }
@@ -142,14 +142,14 @@ fn latency(a: &Run, b: &Run) -> String {
             }
         }
         out += &Figure {
-            title: format!("How many {kind} requests take longer"),
-            about: "To the right, latency; upwards, the share of requests that were faster, each line ten times nearer to all.".into(),
+            title: format!("Latency distribution: {kind}"),
+            about: "Right: latency; up: share of faster requests, on a logarithmic scale towards 100 %.".into(),
             picture: Picture::Chart { chart: tail_chart(&found), height: 320 },
             table,
         }
         .html();
     }
-    if out.is_empty() { paragraph("There is no kind of request that both have completed.") } else { out }
+    if out.is_empty() { paragraph("The runs completed no kind of request in common.") } else { out }
 }
 
 fn breakdowns(a: &Run, b: &Run) -> String {
@@ -171,9 +171,9 @@ fn breakdowns(a: &Run, b: &Run) -> String {
             }));
         }
     }
-    let about = "Each bar is the mean latency of some requests, by what they waited for, as shares of the whole; with each name the mean.";
+    let about = "Each bar is the mean latency of some requests, by what they waited for, as shares of the total; the mean is beside each name.";
     let figure = share_bars("What requests wait for", about, &rows);
-    figure.map_or_else(|| lacking("Where time goes", "neither has a `breakdown_ns`"), |figure| figure.html())
+    figure.map_or_else(|| lacking("Where time goes", "neither run has a `breakdown_ns`"), |figure| figure.html())
 }
 
 fn over_time(a: &Run, b: &Run) -> String {
@@ -206,7 +206,7 @@ fn over_time(a: &Run, b: &Run) -> String {
     let axis = |name, unit| Axis { name, unit, log: false };
     Figure {
         title: "IOPS".into(),
-        about: "Over simulated time, from each run's beginning.".into(),
+        about: "Over simulated time, from the beginning of each run.".into(),
         picture: Picture::Chart {
             chart: lines(&axis("simulated time", Unit::Ns), &axis("", Unit::PerS), &curves),
             height: 240,
@@ -266,5 +266,5 @@ fn spec(all: &[Difference]) -> String {
             Cell::Text(leaf(b, Unit::Plain)),
         ]);
     }
-    if table.is_empty() { paragraph("The specs are the same.") } else { table.html() }
+    if table.is_empty() { paragraph("The specs are equal.") } else { table.html() }
 }

@@ -1,17 +1,17 @@
-//! Result documents as they come from files, and those of an earlier layout as they would be today.
+//! Result documents from files; those of an earlier layout are converted to the current one.
 
 use config::Diagnostic;
 use serde_json::{Map, Value};
 
-/// Name and version of the documents that are read; earlier ones are lifted to it.
+/// Schema of the documents that are read; earlier ones are converted to it.
 pub const SCHEMA: &str = "nandscape.result/2";
 
-/// A result with the name that it goes by, a file's for instance.
+/// Result with a name, for instance that of its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What it is called.
+    /// Name of the result.
     pub name: String,
-    /// The document, of the schema [`SCHEMA`].
+    /// Result document, of the schema [`SCHEMA`].
     pub document: Value,
 }
 
@@ -19,7 +19,7 @@ impl Run {
     /// Reads a document of any known schema.
     ///
     /// # Errors
-    /// It is no JSON, no result, or a result of a newer schema.
+    /// The bytes are not JSON, not a result, or a result of a newer schema.
     pub fn read(name: impl Into<String>, bytes: &[u8]) -> Result<Run, Diagnostic> {
         let name = name.into();
         let help = "`nandscape run --json` prints a result document, `--out DIR` writes one";
@@ -31,21 +31,21 @@ impl Run {
             Some(other) if version(other) > version(SCHEMA) => Err(Diagnostic::new(format!(
                 "{name} is a `{other}`, which is newer than what this program reads, `{SCHEMA}`"
             ))
-            .help("a nandscape as new as the one that wrote it reads it")),
+            .help("read it with the nandscape version that wrote it, or a later one")),
             Some(other) => {
                 Err(Diagnostic::new(format!("{name} is a `{other}`, not a `{SCHEMA}`")).help(help))
             }
-            None => Err(Diagnostic::new(format!("{name} is no result document")).help(help)),
+            None => Err(Diagnostic::new(format!("{name} is not a result document")).help(help)),
         }
     }
 }
 
-/// The number of a result's schema.
+/// Version number of a result's schema.
 fn version(schema: &str) -> Option<u64> {
     schema.strip_prefix("nandscape.result/")?.parse().ok()
 }
 
-/// What stands at a path of names and numbers, parted by stops.
+/// Value at a path of names and indices, separated by dots.
 pub(crate) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(value, |at, part| match at {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),
@@ -53,27 +53,27 @@ pub(crate) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     })
 }
 
-/// The number at a path.
+/// Number at a path.
 pub(crate) fn number(value: &Value, path: &str) -> Option<f64> {
     at(value, path)?.as_f64()
 }
 
-/// The text at a path; empty if there is none.
+/// Text at a path, or empty text.
 pub(crate) fn text<'v>(value: &'v Value, path: &str) -> &'v str {
     at(value, path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The list at a path; empty if there is none.
+/// List at a path, or an empty list.
 pub(crate) fn items<'v>(value: &'v Value, path: &str) -> &'v [Value] {
     at(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The numbers of the list at a path, if it is one of numbers.
+/// Numbers of the list at a path, if it holds only numbers.
 pub(crate) fn numbers(value: &Value, path: &str) -> Option<Vec<f64>> {
     at(value, path)?.as_array()?.iter().map(Value::as_f64).collect()
 }
 
-/// The leaves below a value, by their paths, in order.
+/// Leaves below a value with their paths, in order.
 pub(crate) fn leaves<'v>(prefix: &str, value: &'v Value, found: &mut Vec<(String, &'v Value)>) {
     let join = |name: &str| if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
     match value {
@@ -87,10 +87,10 @@ pub(crate) fn leaves<'v>(prefix: &str, value: &'v Value, found: &mut Vec<(String
     }
 }
 
-/// The layout in which there was one GPU, one server and one drive.
+/// First schema, with a single GPU, server and drive.
 const FIRST: &str = "nandscape.result/1";
 
-/// A document as `nandscape.result/2` has it, if its layout is known.
+/// Converts a document to `nandscape.result/2`, if its layout is known.
 pub fn lifted(mut document: Value) -> Value {
     if document.get("schema").is_none_or(|schema| schema != FIRST) {
         return document;
@@ -117,7 +117,7 @@ pub fn lifted(mut document: Value) -> Value {
     document
 }
 
-/// Keys of a spec that have moved.
+/// Moves the keys of a spec that have changed place.
 fn moved(spec: &mut Map<String, Value>) {
     let precondition = spec.remove("precondition");
     if let (Some(flash), Some(state)) = (spec.get_mut("flash").and_then(Value::as_object_mut), precondition) {
@@ -139,7 +139,7 @@ mod tests {
     fn what_is_no_result_is_told_and_a_newer_one_by_itself() {
         let told = |text: &str| Run::read("a.json", text.as_bytes()).unwrap_err().to_string();
         assert!(told("{").contains("a.json is not JSON"));
-        assert!(told("[]").contains("a.json is no result document"));
+        assert!(told("[]").contains("a.json is not a result document"));
         assert!(told(r#"{"schema":"nandscape.diff/1"}"#).contains("not a `nandscape.result/2`"));
         assert!(told(r#"{"schema":"nandscape.result/3"}"#).contains("newer"));
         for schema in ["nandscape.result/1", "nandscape.result/2"] {

@@ -1,4 +1,4 @@
-//! The page of a reproduction: every row of a reference beside ours.
+//! Page of a reproduction: every row of a reference beside ours.
 
 use crate::figure::{Cell, Table};
 use crate::number::{Unit, shown};
@@ -8,8 +8,8 @@ use crate::run::word;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// The page of rows of `nandscape reproduce --json`; each with the target that it is of. `options` are those of the command that decide
-/// what rows there are.
+/// Renders the page of rows of `nandscape reproduce --json`, grouped by target. `options` are the options of the
+/// command that select the rows.
 pub fn rows(targets: &[(&str, &[Value])], options: &str) -> String {
     let names: Vec<&str> = targets.iter().map(|(name, _)| *name).collect();
     let mut page = Page::new(format!("{} – nandscape", names.join(", ")), lead(targets));
@@ -20,20 +20,20 @@ pub fn rows(targets: &[(&str, &[Value])], options: &str) -> String {
         body += &table(target, rows, options).html();
         page.section(target, body);
     }
-    page.section("How a row is to be read", reading());
+    page.section("Reading a row", reading());
     page.html()
 }
 
 const LEGEND: &str = "<p class=\"legend\"><svg class=\"band\" width=\"150\" height=\"18\" viewBox=\"0 0 150 18\" aria-hidden=\"true\">\
     <rect class=\"ok\" x=\"40\" y=\"3\" width=\"70\" height=\"12\"/><line class=\"reference\" x1=\"75\" y1=\"0\" x2=\"75\" y2=\"18\"/>\
-    <circle class=\"ours\" cx=\"95\" cy=\"9\" r=\"4\"/></svg> the line is the reference, the band what is allowed, the point ours; \
-    an arrow where ours is further away than the picture goes.</p>";
+    <circle class=\"ours\" cx=\"95\" cy=\"9\" r=\"4\"/></svg> line: reference; band: tolerance; point: ours; \
+    arrow: ours is beyond the range of the picture.</p>";
 
 fn lead(targets: &[(&str, &[Value])]) -> String {
     let all: Vec<&Value> = targets.iter().flat_map(|(_, rows)| rows.iter()).collect();
     let count = |within: Value| all.iter().filter(|row| row["within"] == within).count();
     format!(
-        "<p class=\"facts\">{} rows: {} stand as their tolerance demands, {} do not, {} were skipped.</p>",
+        "<p class=\"facts\">{} rows: {} within tolerance, {} outside, {} skipped.</p>",
         all.len(),
         count(true.into()),
         count(false.into()),
@@ -41,7 +41,7 @@ fn lead(targets: &[(&str, &[Value])]) -> String {
     )
 }
 
-/// Rows by evidence and kind.
+/// Counts rows by evidence and kind.
 fn summary(rows: &[Value]) -> String {
     let mut kinds: Vec<(&str, &str)> =
         rows.iter().map(|row| (text(row, "kind"), text(row, "evidence"))).collect();
@@ -49,7 +49,7 @@ fn summary(rows: &[Value]) -> String {
     kinds.dedup();
     let mut table = Table::new(
         "Rows by kind and evidence",
-        ["kind", "evidence", "rows", "as demanded", "not", "skipped"],
+        ["kind", "evidence", "rows", "within", "outside", "skipped"],
     );
     for (kind, evidence) in kinds {
         let of = |row: &&Value| text(row, "kind") == kind && text(row, "evidence") == evidence;
@@ -75,8 +75,8 @@ fn table(target: &str, rows: &[Value], options: &str) -> Table {
         "reference",
         "unit",
         "tolerance",
-        "ours less reference",
-        "stands",
+        "ours minus reference",
+        "within",
         "kind",
         "evidence",
         "where, note",
@@ -116,13 +116,13 @@ fn table(target: &str, rows: &[Value], options: &str) -> Table {
     table
 }
 
-/// The command that gives a row.
+/// Command that reproduces a row.
 fn command(target: &str, id: &str, options: &str) -> String {
     let options = if options.is_empty() { String::new() } else { format!(" {options}") };
     format!("nandscape reproduce {target} --only {}{options}", word(id))
 }
 
-/// How far from the reference a value may be: below it and above it, as shares of it; none where there is no bound.
+/// Allowed deviations below and above the reference, as shares of it; `None` where unbounded.
 fn allowed(tolerance: &str, paper: f64) -> Option<(Option<f64>, Option<f64>)> {
     let share = |text: &str| Some(text.trim().trim_end_matches('%').trim().parse::<f64>().ok()? / 100.0);
     let both = |share: f64| Some((Some(share), Some(share)));
@@ -141,7 +141,7 @@ fn allowed(tolerance: &str, paper: f64) -> Option<(Option<f64>, Option<f64>)> {
                 let (share_of, more) = other.split_once('%')?;
                 let more =
                     more.trim_start_matches([',', ' ', '+', '-']).parse::<f64>().unwrap_or(0.0) / paper.abs();
-                // Of an interval, both its width and the share must hold: the narrower is drawn.
+                // An interval with a width and a share must satisfy both: the narrower is drawn.
                 let share_of = share(share_of)?;
                 both(if other.contains(',') { more.min(share_of) } else { share_of + more })
             }
@@ -149,7 +149,7 @@ fn allowed(tolerance: &str, paper: f64) -> Option<(Option<f64>, Option<f64>)> {
     }
 }
 
-/// A row as a small picture: the line is the reference, the band what is allowed, the point ours.
+/// Small picture of a row: the line is the reference, the band the tolerance, the point ours.
 fn band(row: &Value) -> String {
     const WIDTH: f64 = 150.0;
     let (Some(paper), Some(measured)) = (number(row, "paper"), number(row, "measured")) else {
@@ -160,7 +160,7 @@ fn band(row: &Value) -> String {
     }
     let Some((below, above)) = allowed(text(row, "tolerance"), paper) else { return String::new() };
     let apart = (measured - paper) / paper.abs();
-    // Twice what is allowed fits, and ours if it is not far beyond.
+    // The picture spans twice the tolerance, and more if ours is slightly beyond it.
     let widest = below.unwrap_or(0.0).max(above.unwrap_or(0.0)).max(0.005);
     let reach = (2.0 * widest).max(apart.abs() * 1.15).min(8.0 * widest);
     let x = |share: f64| WIDTH / 2.0 * (1.0 + (share / reach).clamp(-1.0, 1.0));
@@ -187,14 +187,14 @@ fn band(row: &Value) -> String {
 
 fn reading() -> String {
     let points = [
-        "kind: what the reference is. `measured` came out of a simulator or a machine, and must come out of our runs; other kinds are stated, derived or swept, and do not count.",
-        "evidence: `clean`, all that the figure depends on was decided before it had been seen; `seen`, it had been seen when something was corrected, for which there is a source; `fit`, a value was chosen by the figure.",
-        "tolerance: `5 %`, within that share of the reference; `+-2`, within so much of it in its unit; `gain 10 %`, 100 per cent and ours over 100 per cent and the reference; `>=` and `<=`, not below and not above; `gap > 5 %`, known to be further away, and the row fails when it is not.",
+        "kind: origin of the reference. `measured` comes from a simulator or a machine, and our runs must reproduce it; other kinds are stated, derived or swept, and do not count.",
+        "evidence: `clean`, all that the value depends on was decided before it was seen; `seen`, it had been seen when something with a source was corrected; `fit`, a parameter was chosen by this value.",
+        "tolerance: `5 %`, within that share of the reference; `+-2`, within that distance in its unit; `gain 10 %`, the share applies to 100 per cent plus the value; `>=` and `<=`, not below and not above; `gap > 5 %`, a known deviation: the row fails once it closes.",
     ];
-    paragraph("Each row has a value of a paper, a formula or another simulator, and ours beside it.")
+    paragraph("Each row has a value from a paper, a formula or a different simulator, and ours beside it.")
         + &crate::page::list(points)
         + &paragraph(&format!(
-            "Numbers have four digits; `--json` has all of them, such as {}.",
+            "Numbers have four digits; `--json` has full precision, such as {}.",
             shown(1.0 / 3.0, Unit::Plain)
         ))
 }

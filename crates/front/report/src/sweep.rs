@@ -1,4 +1,4 @@
-//! The page of a sweep: a table with a row for each run, and means over runs that differ in their seed alone.
+//! Page of a sweep: a table with a row for each run, and means over runs that differ only in their seed.
 
 use crate::figure::{Cell, Table};
 use crate::number::{Unit, leaf, rounded, shown};
@@ -7,53 +7,53 @@ use config::Diagnostic;
 use serde_json::{Value, json};
 use stats::student_t_quantile;
 
-/// A column's name and its values.
+/// Column of a table: name and values.
 pub type Column = (String, Vec<Value>);
 
-/// A table of runs, by columns: as `nandscape sweep` writes it, whatever it was read from.
+/// Table of runs by columns, as `nandscape sweep` writes it, in any format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    /// What it is called.
+    /// Name of the sweep.
     name: String,
-    /// Columns by name, all of one length; null where a run has no value.
+    /// Columns with names, all of one length; null where a run has no value.
     columns: Vec<Column>,
 }
 
 /// Columns that are neither axes nor metrics.
 const WORDS: [&str; 5] = ["run", "state", "result", "message", "config"];
-/// The column that tells what became of a run: axes stand before it, metrics behind it.
+/// Column with the outcome of a run: axes come before it, metrics after it.
 const STATE: &str = "state";
-/// The axis over which means are taken.
+/// Axis over which means are taken.
 const SEED: &str = "seed";
 
 impl Sweep {
-    /// A sweep of these columns.
+    /// Builds a sweep from columns.
     ///
     /// # Errors
-    /// It has not the columns of a sweep's table, or not all of one length.
+    /// A column of a sweep table is missing, or columns differ in length.
     pub fn new(name: impl Into<String>, columns: Vec<Column>) -> Result<Sweep, Diagnostic> {
         let name = name.into();
         let has = |word: &&&str| columns.iter().any(|(name, _)| name == **word);
         if let Some(word) = ["run", STATE].iter().find(|word| !has(word)) {
-            let what = format!("{name} is no table of a sweep: it has no column `{word}`");
-            return Err(Diagnostic::new(what).help("`nandscape sweep FILE --out DIR` leaves one in DIR"));
+            let what = format!("{name} is not a sweep table: it has no column `{word}`");
+            return Err(Diagnostic::new(what).help("`nandscape sweep FILE --out DIR` writes one into DIR"));
         }
         let rows = columns.first().map_or(0, |(_, values)| values.len());
         if rows == 0 || columns.iter().any(|(_, values)| values.len() != rows) {
             return Err(Diagnostic::new(format!(
-                "{name} is no whole table: it has no rows, or columns of several lengths"
+                "{name} is not a complete table: it has no rows, or columns of different lengths"
             ))
-            .help("`nandscape sweep FILE --out DIR` leaves one in DIR"));
+            .help("`nandscape sweep FILE --out DIR` writes one into DIR"));
         }
         Ok(Sweep { name, columns })
     }
 
-    /// What it is called.
+    /// Name of the sweep.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The same sweep by another name.
+    /// Renames the sweep.
     pub fn named(self, name: impl ToString) -> Sweep {
         Sweep { name: name.to_string(), ..self }
     }
@@ -66,7 +66,7 @@ impl Sweep {
         self.columns.iter().find(|(known, _)| known == name).map(|(_, values)| values.as_slice())
     }
 
-    /// Columns that were set, and those that were found.
+    /// Columns that were set, and those that were measured.
     fn axes_and_metrics(&self) -> (Vec<&Column>, Vec<&Column>) {
         let state = self.columns.iter().position(|(name, _)| name == STATE).unwrap_or(0);
         let is_word = |name: &str| WORDS.contains(&name) || name == SEED;
@@ -81,24 +81,24 @@ impl Sweep {
     }
 }
 
-/// The page of a sweep.
+/// Renders the page of a sweep.
 pub fn sweep(sweep: &Sweep) -> String {
     let groups = Groups::of(sweep);
     let (axes, metrics) = (groups.axes.len(), groups.metrics.len());
     let lead = format!("<p class=\"facts\">{} runs, {axes} axes, {metrics} metrics.</p>", sweep.rows());
     let mut page = Page::new(format!("{} – nandscape", sweep.name), lead);
-    page.section("To be seen first", trouble(sweep));
-    page.section("Pictures", pictures(&groups));
+    page.section("Attention", trouble(sweep));
+    page.section("Charts", pictures(&groups));
     page.section("Means", groups.table().html());
     page.section("Runs", runs(sweep));
     page.html()
 }
 
-/// Runs that are not well.
+/// Table of runs that failed or have a failed check.
 fn trouble(sweep: &Sweep) -> String {
     let Some(states) = sweep.column(STATE) else { return String::new() };
     let messages = sweep.column("message");
-    let mut table = Table::new("Runs that are not well", ["run", "state", "message"]);
+    let mut table = Table::new("Failed runs", ["run", "state", "message"]);
     for (at, state) in states.iter().enumerate().filter(|(_, state)| *state != "ok") {
         let message = messages.map_or("–".to_owned(), |messages| leaf(&messages[at], Unit::Plain));
         table.push([Cell::Number(at.to_string()), Cell::Text(leaf(state, Unit::Plain)), Cell::Text(message)]);
@@ -109,27 +109,27 @@ fn trouble(sweep: &Sweep) -> String {
     format!(
         "<div class=\"warn\">{}{}</div>",
         paragraph(
-            "Runs that failed have no figures, and are in no mean; those with a failed check are in them."
+            "Failed runs have no metrics and are excluded from means; runs with a failed check are included."
         ),
         table.html()
     )
 }
 
-/// Pictures that the reader chooses.
+/// Charts that the reader configures.
 fn pictures(groups: &Groups<'_>) -> String {
     if groups.metrics.is_empty() {
         return lacking(
-            "Pictures",
-            "the table has no metrics: `metrics` in the sweep's file says which to have",
+            "Charts",
+            "the table has no metrics: list them as `metrics` in the sweep file",
         );
     }
     if groups.axes.is_empty() {
-        return lacking("Pictures", "nothing was varied but the seed: the means are below");
+        return lacking("Charts", "only the seed was varied: the means are below");
     }
     let mut out = list([
-        "Points are means over seeds; bars at them are the 95 % confidence interval of the mean, by Student's t distribution, where there are two seeds or more.",
+        "Points are means over seeds; error bars are the 95 % confidence interval of the mean, by Student's t distribution, with two seeds or more.",
         "The knee is where throughput over latency is greatest (L. Kleinrock, Power and deterministic rules of thumb, ICC 1979): beyond it, latency grows by a larger factor than throughput.",
-        "On a Pareto front is what no other point equals in both figures and surpasses in one.",
+        "A Pareto front holds the points that no other point equals in both metrics and surpasses in one.",
     ]);
     out +=
         &format!("<script type=\"application/json\" id=\"sweep\">{}</script>", script_json(&groups.json()));
@@ -139,7 +139,7 @@ fn pictures(groups: &Groups<'_>) -> String {
     out
 }
 
-/// Every run.
+/// Table of every run.
 fn runs(sweep: &Sweep) -> String {
     let shown: Vec<&Column> =
         sweep.columns.iter().filter(|(name, _)| name != "config" && name != "message").collect();
@@ -156,24 +156,24 @@ fn runs(sweep: &Sweep) -> String {
     format!("<details><summary>Table: runs</summary>{}</details>", table.html())
 }
 
-/// What was varied: a name, and its values in the order in which they come first, numbers by size.
+/// Axis that was varied: a name, and its values in order of appearance, numbers by size.
 struct Axis {
     name: String,
     values: Vec<Value>,
 }
 
-/// The mean of a metric over seeds.
+/// Mean of a metric over seeds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Mean {
-    /// Seeds with a value.
+    /// Number of seeds with a value.
     n: u32,
     mean: f64,
-    /// Half of the 95 % confidence interval; none of fewer than two seeds.
+    /// Half of the 95 % confidence interval; `None` below two seeds.
     half_width: Option<f64>,
 }
 
 impl Mean {
-    /// Of some values.
+    /// Computes the mean of values.
     fn of(values: &[f64]) -> Option<Mean> {
         let n = u32::try_from(values.len()).ok().filter(|n| *n > 0)?;
         let mean = values.iter().sum::<f64>() / f64::from(n);
@@ -187,13 +187,13 @@ impl Mean {
 }
 
 struct Group {
-    /// The place of its value on each axis.
+    /// Index of its value on each axis.
     place: Vec<usize>,
-    /// By metric; none where no seed has it.
+    /// Mean by metric; `None` where no seed has a value.
     means: Vec<Option<Mean>>,
 }
 
-/// Runs by what was varied.
+/// Runs grouped by the varied keys.
 struct Groups<'s> {
     axes: Vec<Axis>,
     metrics: Vec<&'s str>,
@@ -215,7 +215,7 @@ impl<'s> Groups<'s> {
             .iter()
             .map(|(name, values)| Axis { name: name.clone(), values: distinct(values) })
             .collect();
-        // A metric that is no number in any run cannot be drawn.
+        // A metric without a number in any run cannot be drawn.
         let metrics: Vec<&Column> =
             metrics.into_iter().filter(|(_, values)| values.iter().any(Value::is_number)).collect();
         let place = |row: usize| -> Vec<usize> {
@@ -238,7 +238,7 @@ impl<'s> Groups<'s> {
         Groups { axes, metrics: metrics.into_iter().map(|(name, _)| name.as_str()).collect(), seeds, groups }
     }
 
-    /// As the page's script takes it.
+    /// Data in the form that the page's script takes.
     fn json(&self) -> Value {
         let axis = |axis: &Axis| {
             let labels: Vec<String> = axis.values.iter().map(label).collect();
@@ -261,13 +261,13 @@ impl<'s> Groups<'s> {
         })
     }
 
-    /// As a table.
+    /// Renders the table of means.
     fn table(&self) -> Table {
         let head = self.axes.iter().map(|axis| axis.name.as_str()).chain(self.metrics.iter().copied());
         let about = if self.seeds > 1 {
             "Means over seeds, ± half of the 95 % confidence interval"
         } else {
-            "Figures"
+            "Metrics"
         };
         let mut table = Table::new(about, head);
         for group in &self.groups {
@@ -285,10 +285,10 @@ impl<'s> Groups<'s> {
     }
 }
 
-/// What says how long a job is, not which.
+/// Options that set the length of a job and do not identify it.
 const LENGTHS: [&str; 5] = ["number_ios", "runtime", "size", "io_size", "time_based"];
 
-/// Workloads in fio's words, a column for each option that varies; nothing where that would not tell them apart.
+/// Splits fio workloads into a column for each option that varies; `None` where that would not distinguish them.
 fn options(name: &str, values: &[Value]) -> Option<Vec<Column>> {
     let jobs: Option<Vec<Vec<(&str, &str)>>> = values.iter().map(|value| job(value.as_str()?)).collect();
     let jobs = jobs.filter(|_| name == "workload")?;
@@ -316,7 +316,7 @@ fn options(name: &str, values: &[Value]) -> Option<Vec<Column>> {
     )
 }
 
-/// The options of a job in fio's words.
+/// Options of an fio job.
 fn job(text: &str) -> Option<Vec<(&str, &str)>> {
     let options = text.strip_prefix("fio:").filter(|options| !options.contains(" + "))?;
     Some(options.split(',').map(|option| option.split_once('=').unwrap_or((option, "1"))).collect())
@@ -326,7 +326,7 @@ fn label(value: &Value) -> String {
     leaf(value, Unit::Plain)
 }
 
-/// A value as a number, if it is one: by itself, or with a unit behind it as keys of a spec have it.
+/// Converts a value to a number, if it is one: plain, or with a unit as in spec keys.
 fn magnitude(value: &Value) -> Option<f64> {
     if let Some(number) = value.as_f64() {
         return Some(number);
@@ -353,7 +353,7 @@ fn magnitude(value: &Value) -> Option<f64> {
     Some(number * scale)
 }
 
-/// Each value once, in the order in which they come; by size where all are numbers.
+/// Distinct values, in order of appearance; by size if all are numbers.
 fn distinct(values: &[Value]) -> Vec<Value> {
     let mut found: Vec<Value> = Vec::new();
     for value in values {

@@ -123,7 +123,8 @@ fn the_share_of_slower_requests_is_that_of_the_histogram() {
         json!({ "from": [100, 200, 800], "to": [101, 202, 808], "requests": [90, 9, 1] });
     let chart = charts(&page(document)).into_iter().find(|chart| chart["y"]["tail"] == true).unwrap();
     let curve = &chart["curves"][0];
-    // 100 requests: after the first bucket 10 are left, after the second 1, after the third none, which no logarithm shows.
+    // 100 requests: after the first bucket 10 are left, after the second 1, after the third none, which no logarithm
+    // shows.
     assert_eq!(curve["x"], json!([100, 101, 200, 202, 800, 808]));
     assert_eq!(curve["y"], json!([1, 0.1, 0.1, 0.01, 0.01, null]));
 }
@@ -174,8 +175,8 @@ fn what_is_not_well_comes_first() {
     bad["checks"][0]["detail"] = "3 issued, 2 completed".into();
     let text = page(bad);
     let first = words(&text).split("<h2").nth(1).unwrap();
-    assert!(first.contains("To be seen first") && first.contains("3 issued, 2 completed"), "{first}");
-    assert!(!words(&page(document(1000))).contains("To be seen first"));
+    assert!(first.contains("Attention") && first.contains("3 issued, 2 completed"), "{first}");
+    assert!(!words(&page(document(1000))).contains("Attention"));
 }
 
 #[test]

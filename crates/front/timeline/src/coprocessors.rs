@@ -1,36 +1,36 @@
-//! The tracks of coprocessors: cores, steps, the link, and what the host's program does for each kernel.
+//! Tracks of coprocessors: cores, steps, the link, and the phases of the host's program for each kernel.
 
 use super::Timeline;
 use super::event::Args;
 use compute::vliw::coprocessor::{Act, Done as Step, Observer as StepObserver};
 use programs::host::offload::{Done as Phase, Observer as PhaseObserver};
 
-/// The tracks of steps and of the link's directions, behind those of cores.
+/// Tracks of steps and of the link's directions, after those of cores.
 const STEPS: u32 = 64;
 const SENDS: u32 = 65;
 const RECEIVES: u32 = 66;
-/// Most threads of a program, each of which has a track a kernel.
+/// Maximum number of threads of a program; each has one track per kernel.
 const THREADS: u32 = 2;
 
-/// What looks on at a coprocessor.
+/// Observer of a coprocessor.
 pub(super) struct Steps {
     timeline: Timeline,
     /// Process of the track.
     pid: u32,
 }
 
-/// What looks on at the program that drives a coprocessor.
+/// Observer of the program that drives a coprocessor.
 pub(super) struct Phases {
     timeline: Timeline,
     /// Process of the track.
     pid: u32,
-    /// The application and the instance that it was at last, and the track of its first thread.
+    /// Application and instance seen last, and the track of its first thread.
     last: Option<(u32, u32)>,
     track: u32,
 }
 
 impl Timeline {
-    /// What looks on at each coprocessor, in their order, and at the program that drives it.
+    /// Observers of each coprocessor, in order, and of the program that drives it.
     pub(super) fn coprocessors(&self) -> impl Iterator<Item = (Steps, Phases)> {
         let (first, count) = {
             let state = self.0.borrow();

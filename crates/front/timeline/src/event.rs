@@ -1,5 +1,5 @@
-//! What a timeline is made of: spans of time on tracks, with names and arguments, and curves, which are the series
-//! of a result.
+//! Elements of a timeline: spans of time on tracks, with names and arguments, and curves, which are the series of a
+//! result.
 
 use super::{REQUESTS, State, Timeline, Tracks, process};
 use compute::vliw::{Act, Done, Observer};
@@ -9,25 +9,25 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::{Arguments, Write};
 
-/// A track: its process, from one, and its number there.
+/// Track: its process, counted from one, and its number there.
 pub(super) type Track = (u32, u32);
 
-/// Something that took a span of time on a track.
+/// Span of time on a track.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) at: Track,
     pub(super) from: Time,
     pub(super) to: Time,
-    /// Number of its name.
+    /// Index of the event's name.
     pub(super) name: u32,
-    /// Others of its track may go on at the same time.
+    /// Whether other events of the track may overlap it.
     pub(super) overlaps: bool,
-    /// The event that it waited for: its track, and when it began.
+    /// Event that it waited for: its track, and the time when it began.
     pub(super) joins: Option<(Track, Time)>,
     pub(super) args: Args,
 }
 
-/// What is told of an event.
+/// Arguments of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Args {
     None,
@@ -41,7 +41,7 @@ pub(super) enum Args {
     Core(Time),
 }
 
-/// The value of an argument.
+/// Value of an argument.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arg {
     Whole(u64),
@@ -49,7 +49,7 @@ pub(super) enum Arg {
 }
 
 impl Args {
-    /// Their names and values. Times are microseconds, and their names say so.
+    /// Names and values of the arguments. Times are in microseconds, as their names say.
     pub(super) fn list(&self) -> impl Iterator<Item = (&'static str, Arg)> + use<> {
         let whole = |name, value: u32| Some((name, Arg::Whole(value.into())));
         let wide = |name, value| Some((name, Arg::Whole(value)));
@@ -78,17 +78,17 @@ impl Args {
     }
 }
 
-/// A curve over time.
+/// Curve over time.
 pub(super) struct Counter {
     /// Process of the curve.
     pub(super) process: u32,
     pub(super) name: String,
     pub(super) unit: &'static str,
-    /// Nanoseconds, and the value from then on.
+    /// Time in nanoseconds, and the value from then on.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// What processes, tracks and events are called.
+/// Names of processes, tracks and events.
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) processes: Vec<String>,
@@ -99,15 +99,15 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// What processes are called.
+    /// Creates names from those of processes.
     pub(super) fn of(processes: Vec<String>) -> Names {
         Names { processes, ..Names::default() }
     }
 
-    /// The number of an event's name.
+    /// Index of an event's name, added if new.
     pub(super) fn event(&mut self, name: Arguments<'_>) -> u32 {
         self.text.clear();
-        // Text grows as it must: this cannot fail.
+        // Writing to a String cannot fail.
         let _ = self.text.write_fmt(name);
         if let Some(known) = self.known.get(&self.text) {
             return *known;
@@ -118,21 +118,21 @@ impl Names {
         number
     }
 
-    /// Gives a track its name when it is first used.
+    /// Names a track when it is first used.
     pub(super) fn track(&mut self, track: Track, name: Arguments<'_>) {
         self.tracks.entry(track).or_insert_with(|| name.to_string());
     }
 }
 
-// The tracks of accelerators: cores, firmware, and locks on data sections.
+// Tracks of accelerators: cores, firmware, and locks on data sections.
 
-/// The track of Flashvisor's core, and of Storengine's, behind those of workers.
+/// Track of Flashvisor's core; Storengine's follows. Both come after those of workers.
 const FIRMWARE: u32 = 64;
 
-/// The first track of locks, of which each kernel has one.
+/// First track of locks, one per kernel.
 const LOCKS: u32 = 128;
 
-/// What looks on at an accelerator.
+/// Observer of an accelerator.
 pub(super) struct Cores {
     timeline: Timeline,
     /// Process of the track.
@@ -140,7 +140,7 @@ pub(super) struct Cores {
 }
 
 impl Timeline {
-    /// What looks on at each accelerator, in their order.
+    /// Observers of each accelerator, in order.
     pub(super) fn accelerators(&self) -> impl Iterator<Item = Cores> {
         let (first, count) = {
             let state = self.0.borrow();
@@ -190,7 +190,7 @@ impl Observer for Cores {
 }
 
 impl State {
-    /// A kernel's lock on a data section: locks overlap.
+    /// Adds a kernel's lock on a data section; locks overlap.
     fn lock(&mut self, at: (u32, u32), (what, array): (&str, &str), program: &str, (from, to): (Time, Time)) {
         let kernel = at.1 - LOCKS;
         self.names.track(at, format_args!("locks of kernel {kernel}"));
@@ -199,7 +199,8 @@ impl State {
     }
 }
 
-/// Every figure of every series: those of requests beside them, those of a drive beside its channels. Of a span of time what lies in it.
+/// Curves of every series: those of requests beside requests, those of a drive beside its channels; limited to a span
+/// of time if given.
 pub(super) fn curves_of(document: &Document, drives: u32, span: Option<(Time, Time)>) -> Vec<Counter> {
     let metrics = metrics::all();
     let unit = |key: &str, name: &str| {

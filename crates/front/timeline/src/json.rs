@@ -1,10 +1,11 @@
-//! A timeline as Chrome Trace Event JSON, which Perfetto and chrome://tracing open.
+//! Timeline as Chrome Trace Event JSON, for Perfetto and chrome://tracing.
 
 use super::Micro;
 use super::event::{Arg, Counter, Event, Names};
 use std::io::{self, Write};
 
-/// Writes a timeline. Events of one track that overlap are pairs of asynchronous events, which have names of their own.
+/// Writes a timeline. Overlapping events of one track become pairs of asynchronous events, which have names of their
+/// own.
 pub(super) fn write(
     sink: &mut dyn Write,
     names: &Names,
@@ -76,7 +77,7 @@ fn args(sink: &mut dyn Write, event: &Event) -> io::Result<()> {
     Ok(())
 }
 
-/// Text as JSON has it.
+/// Quotes text as JSON.
 fn quoted(text: &str) -> serde_json::Value {
     text.into()
 }

@@ -1,6 +1,6 @@
-//! The timeline of a run: requests, the channels and dies of everything with dies, the cores and data sections of accelerators, and the cores,
-//! steps and transfers of coprocessors with what the host's program does for each kernel, each busy interval a slice; arrows from requests to the
-//! dies that they waited for, and the result's series as curves.
+//! Timeline of a run. Each busy interval is a slice: requests, channels and dies, cores and data sections of
+//! accelerators, and cores, steps and transfers of coprocessors with the phases of the host's program for each kernel.
+//! Arrows lead from requests to the dies that they waited for; the result's series are curves.
 //!
 //! * Knows trace formats of Perfetto and Chrome, and events of components.
 //! * Does not know why a component was busy.
@@ -29,53 +29,55 @@ use std::rc::Rc;
 
 pub use record::{Show, show, window};
 
-/// The tracks of requests, as a process of the format.
+/// Process of the tracks of requests.
 const REQUESTS: u32 = 1;
 
-/// The tracks of a drive.
+/// Tracks of a drive.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tracks {
     Channels,
     Dies,
 }
 
-/// The process that the tracks of the drive of this number are.
+/// Process of these tracks of a drive.
 fn process(drive: u32, tracks: Tracks) -> u32 {
     REQUESTS + 1 + 2 * drive + u32::from(tracks == Tracks::Dies)
 }
 
-/// How a timeline is written.
+/// Output format of a timeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// Perfetto's own, a protobuf.
+    /// Perfetto's protobuf format.
     Pftrace,
     /// Chrome's Trace Event JSON.
     Json,
 }
 
-/// A timeline under way.
+/// Timeline being recorded.
 #[derive(Clone)]
 pub struct Timeline(Rc<RefCell<State>>);
 
 struct State {
     names: Names,
     events: Record,
-    /// Events of accelerators and coprocessors: there are far fewer of them in the same time, and they are not to go with those of dies.
+    /// Events of accelerators and coprocessors. They are far fewer than those of dies in the same time, and have a
+    /// limit of their own.
     acts: Record,
-    /// How many of each have tracks; the processes of one kind are behind those of the one before.
+    /// Number of components of each kind with tracks; the processes of one kind follow those of the one before.
     drives: u32,
     accelerators: u32,
     coprocessors: u32,
 }
 
-/// What looks on at a drive, or at what else has dies.
+/// Observer of a drive, or of another component with dies.
 struct Drive {
     timeline: Timeline,
     number: u32,
 }
 
 impl Timeline {
-    /// A timeline of every drive, every accelerator and every coprocessor of a system. Tracks of the only drive have no name of its own.
+    /// Creates a timeline of every drive, accelerator and coprocessor of a system. Tracks of a single drive omit its
+    /// name.
     pub fn new(show: Show, loaded: &Loaded) -> Timeline {
         let spec = &loaded.spec;
         let governed = spec.accelerator.iter().filter_map(|part| {
@@ -103,7 +105,7 @@ impl Timeline {
         Timeline(Rc::new(RefCell::new(state)))
     }
 
-    /// What looks on at a run for it.
+    /// Observers of a run that feed the timeline.
     pub fn observers(&self) -> Observers {
         let (steps, phases): (Vec<_>, Vec<_>) = self.coprocessors().unzip();
         Observers {
@@ -115,16 +117,16 @@ impl Timeline {
         }
     }
 
-    /// What looks on at each drive, in their order.
+    /// Observers of each drive, in order.
     fn drives(&self) -> impl Iterator<Item = Drive> {
         let count = self.0.borrow().drives;
         (0..count).map(|number| Drive { timeline: self.clone(), number })
     }
 
-    /// Writes what happened, with the series of a result as curves, and forgets it; what a reader must know of events that it does not hold.
+    /// Writes and clears the timeline, with the series of a result as curves; returns notes on events that it omits.
     ///
     /// # Errors
-    /// The output's.
+    /// The output cannot be written.
     pub fn write(&self, document: &Document, format: Format, out: &mut dyn Write) -> io::Result<Vec<String>> {
         let State { names, events: of_drives, acts, drives, .. } = &mut *self.0.borrow_mut();
         let left_out = of_drives.left_out() + acts.left_out();
@@ -141,7 +143,7 @@ impl Timeline {
     }
 }
 
-/// Microseconds, exact to the picosecond.
+/// Time in microseconds, exact to the picosecond.
 struct Micro(Time);
 
 impl std::fmt::Display for Micro {
@@ -151,12 +153,12 @@ impl std::fmt::Display for Micro {
 }
 
 impl State {
-    /// The first process behind those of drives.
+    /// First process after those of drives.
     fn behind_drives(&self) -> u32 {
         process(self.drives, Tracks::Channels)
     }
 
-    /// A slice of an accelerator or a coprocessor, with its arguments.
+    /// Adds a slice of an accelerator or a coprocessor, with its arguments.
     fn act(&mut self, at: Track, (from, to): (Time, Time), name: Arguments<'_>, args: Args) {
         let name = self.names.event(name);
         self.acts.add(Event { at, from, to, name, overlaps: false, joins: None, args });

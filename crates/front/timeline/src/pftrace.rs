@@ -1,5 +1,5 @@
-//! A timeline in Perfetto's own format: a stream of protobuf messages (Perfetto, protos/perfetto/trace), of which only the fields that are
-//! needed here stand below. Times are nanoseconds: what lies within one begins and ends together.
+//! Timeline in Perfetto's own format: a stream of protobuf messages (Perfetto, protos/perfetto/trace); only the fields
+//! in use are declared. Times are nanoseconds: shorter events begin and end together.
 
 use super::event::{Arg, Counter, Event, Names, Track};
 use engine::Time;
@@ -93,7 +93,7 @@ struct CounterDescriptor {
     unit_name: Option<String>,
 }
 
-/// The one sequence of packets.
+/// Id of the only sequence of packets.
 const SEQUENCE: u32 = 1;
 const STATE_CLEARED: u32 = 1;
 const NEEDS_STATE: u32 = 2;
@@ -134,7 +134,7 @@ pub(super) fn write(
     out.fault
 }
 
-/// Numbers of arrows, by the event that one leads to.
+/// Ids of arrows, by the event that one leads to.
 fn flows(events: &[Event]) -> BTreeMap<(Track, Time), u64> {
     let wanted: BTreeSet<(Track, Time)> = events.iter().filter_map(|event| event.joins).collect();
     let there = events.iter().map(|event| (event.at, event.from)).filter(|event| wanted.contains(event));
@@ -143,14 +143,14 @@ fn flows(events: &[Event]) -> BTreeMap<(Track, Time), u64> {
 
 type Lanes<'a> = BTreeMap<(Track, usize), Vec<&'a Event>>;
 
-/// The events by track, by the order of their beginnings, the longest first. A track has as many lanes as it needs for each event of a
-/// lane to be after the one before or, where events may stand in others, within it.
+/// Events by track, sorted by their beginnings, the longest first. A track has as many lanes as needed for each event
+/// of a lane to follow the one before or, where events may nest, to lie within it.
 fn lanes(events: &[Event]) -> Lanes<'_> {
     let mut sorted: Vec<&Event> = events.iter().collect();
     sorted.sort_by_key(|event| (event.at, event.from, std::cmp::Reverse(event.to)));
     let mut lanes = Lanes::new();
     for of_track in sorted.chunk_by(|a, b| a.at == b.at) {
-        // Ends of what is open in each lane; and for those that stand in no other the lanes by the end of their last.
+        // Ends of the open events of each lane; for events that do not nest, lanes by the end of their last event.
         let mut open: Vec<Vec<Time>> = Vec::new();
         let mut free: BTreeSet<(Time, usize)> = BTreeSet::new();
         for event in of_track {
@@ -182,7 +182,7 @@ fn lanes(events: &[Event]) -> Lanes<'_> {
 
 struct Writer<'a> {
     sink: &'a mut dyn Write,
-    /// Of the first write that failed; nothing is written after it.
+    /// First error; nothing is written after it.
     fault: io::Result<()>,
     tracks: u64,
 }
@@ -190,9 +190,9 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn packet(&mut self, packet: TracePacket) {
         let packet = TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..packet };
-        // Field 1 of the whole, length-delimited.
+        // Field 1 of the outer message, length-delimited.
         let mut bytes = vec![0x0a];
-        // It grows as it must: encoding cannot fail.
+        // The buffer grows as needed: encoding cannot fail.
         let _ = packet.encode_length_delimited(&mut bytes);
         if self.fault.is_ok() {
             self.fault = self.sink.write_all(&bytes);
@@ -247,7 +247,7 @@ impl Writer<'_> {
         });
     }
 
-    /// The slices of a lane: those within others begin behind them and end before them.
+    /// Writes the slices of a lane: nested slices begin after, and end before, the outer one.
     fn slices(
         &mut self,
         uuid: u64,

@@ -1,49 +1,49 @@
-//! What a timeline holds: the part of a run that is asked for, a bounded number of events of a run of any length,
-//! and never a part without saying so.
+//! Contents of a timeline: the requested part of a run, with a bounded number of events for a run of any length. A
+//! partial record always says so.
 
 use super::event::Event;
 use config::units::Duration;
 use engine::Time;
 use std::collections::VecDeque;
 
-/// Events that a timeline holds of a kind. A viewer has trouble with many more.
+/// Maximum number of events of a kind in a timeline. A viewer has trouble with many more.
 const MAX_EVENTS: usize = 1_000_000;
-/// Events that stay or go together, so that what is shown is whole for a while.
+/// Number of events kept or dropped together, so that whole stretches remain.
 const BLOCK: u64 = 4096;
 
-/// What is shown before and after the slowest request: a few reads long, *chosen*.
+/// Margin before and after the slowest request: a few reads long, *chosen*.
 const MARGIN: Time = Time::from_us(200);
 
-/// Which part of a run is shown.
+/// Part of a run to show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Show {
-    /// All of it.
+    /// Whole run.
     #[default]
     All,
-    /// What touches a span of time.
+    /// Events that touch a span of time.
     Window(Time, Time),
-    /// What touches the life of the slowest request, and 200 us before and after it.
+    /// Events that touch the life of the slowest request, with a margin of 200 us on both sides.
     Slowest,
 }
 
-/// The events that a timeline holds.
+/// Recorded events.
 pub(super) struct Record {
     show: Show,
     limit: usize,
     margin: Time,
-    /// Events that were offered and belong to what is shown.
+    /// Number of events offered that belong to the part to show.
     offered: u64,
-    /// One block in so many is kept.
+    /// Sampling interval: one block in `stride` is kept.
     stride: u64,
     /// Kept blocks; the last is being filled.
     blocks: Vec<Vec<Event>>,
     kept: usize,
-    /// Latest events, while it is not known which request is the slowest.
+    /// Latest events, until the slowest request is known.
     latest: VecDeque<Event>,
     slowest: Option<(Time, (Time, Time))>,
-    /// Events around the slowest that are no longer among the latest.
+    /// Events around the slowest request that are no longer among the latest.
     around: Vec<Event>,
-    /// Events around it that were given up before it was known to be the slowest.
+    /// Number of events around it that were dropped before it was known to be the slowest.
     lost: u64,
 }
 
@@ -68,7 +68,7 @@ impl Record {
         }
     }
 
-    /// An event has ended.
+    /// Adds an event that has ended.
     pub(super) fn add(&mut self, event: Event) {
         match self.show {
             Show::All => self.sample(event),
@@ -115,7 +115,7 @@ impl Record {
         }
     }
 
-    /// A request has ended.
+    /// Records the end of a request.
     pub(super) fn ended(&mut self, from: Time, to: Time) {
         if self.show != Show::Slowest {
             return;
@@ -126,7 +126,7 @@ impl Record {
             self.slowest = Some((latency, span));
             self.around.retain(|event| touches(event, span));
             self.lost = 0;
-            // Earlier ones are gone if as many as there is room for are younger than its beginning.
+            // Earlier events were dropped if a full buffer of events is younger than its beginning.
             let gone = self.latest.len() >= self.limit / 2;
             let oldest = self.around.iter().chain(self.latest.front()).map(|event| event.to).min();
             if gone && oldest.is_some_and(|oldest| oldest > span.0) {
@@ -135,13 +135,13 @@ impl Record {
         }
     }
 
-    /// The events, and what a reader must know of those that are not among them.
+    /// Returns the events, with a note on omitted ones.
     pub(super) fn close(&mut self) -> (Vec<Event>, Option<String>) {
         let Some((_, span)) = self.slowest else {
             let all: Vec<Event> = std::mem::take(&mut self.blocks).into_iter().flatten().collect();
             let told = (self.stride > 1).then(|| {
                 format!(
-                    "{} of {} events, stretches of {BLOCK} spread evenly over what is shown",
+                    "{} of {} events, stretches of {BLOCK} spread evenly over the part shown",
                     all.len(),
                     self.offered
                 )
@@ -160,7 +160,7 @@ impl Record {
         (all, told)
     }
 
-    /// The span of time that is shown, if it is not all.
+    /// Span of time that is shown; `None` for all.
     pub(super) fn span(&self) -> Option<(Time, Time)> {
         match self.show {
             Show::All => None,
@@ -169,7 +169,7 @@ impl Record {
         }
     }
 
-    /// Events that are not held.
+    /// Number of events that were dropped.
     pub(super) fn left_out(&self) -> u64 {
         self.offered - self.kept as u64 + self.lost
     }
@@ -179,10 +179,10 @@ fn touches(event: &Event, (from, to): (Time, Time)) -> bool {
     event.from < to && event.to > from
 }
 
-/// Reads `all`, `slowest`, or `window=1ms..2ms`.
+/// Parses `all`, `slowest`, or `window=1ms..2ms`.
 ///
 /// # Errors
-/// It is something else; in words.
+/// A message on any other text.
 pub fn show(text: &str) -> Result<Show, String> {
     match text.split_once('=') {
         None if text == "all" => Ok(Show::All),
@@ -193,25 +193,25 @@ pub fn show(text: &str) -> Result<Show, String> {
             Err(match config::diag::nearest(word, ["all", "slowest", "window"]) {
                 Some("window") if word == "window" => "`window` takes two times".to_owned(),
                 Some(near) if near == word => format!("`{word}` takes no value"),
-                Some(near) => format!("nothing is called `{word}`; did you mean `{near}`?"),
-                None => format!("nothing is called `{word}`"),
+                Some(near) => format!("unknown value `{word}`; did you mean `{near}`?"),
+                None => format!("unknown value `{word}`"),
             })
         }
     }
 }
 
-/// Reads a span of time such as `1ms..2ms`.
+/// Parses a span of time such as `1ms..2ms`.
 ///
 /// # Errors
-/// It is none, in words.
+/// A message on any other text.
 pub fn window(text: &str) -> Result<(Time, Time), String> {
     let time = |text: &str| {
         text.parse::<Duration>()
             .map(|time| time.time())
-            .map_err(|_| format!("`{text}` is no time with a unit, as in `1ms`"))
+            .map_err(|_| format!("`{text}` is not a time with a unit, such as `1ms`"))
     };
     let (from, to) =
-        text.split_once("..").ok_or("`window` takes two times, as in `window=1ms..2ms`".to_owned())?;
+        text.split_once("..").ok_or("`window` takes two times, such as `window=1ms..2ms`".to_owned())?;
     let (from, to) = (time(from)?, time(to)?);
     if from < to {
         Ok((from, to))

@@ -1,4 +1,4 @@
-//! The drive that a fit begins with.
+//! Drive that a fit starts from.
 
 use super::job::{Job, Measure};
 use config::Diagnostic;
@@ -11,49 +11,49 @@ use spec::Loaded;
 use ssd::spec::{ControllerSpec, UpkeepSpec};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a fit needs to know of the drive that it begins with.
+/// Properties of the initial drive that a fit needs.
 #[derive(Clone, Debug)]
 pub(super) struct Base {
-    /// Tables of the drive and of the host.
+    /// Table of the drive, and that of the host.
     pub(super) flash: String,
     pub(super) host: String,
-    /// By page type, microseconds.
+    /// Read times by page type, in microseconds.
     pub(super) read: Vec<f64>,
-    /// By page or pass, microseconds.
+    /// Program times by page or pass, in microseconds.
     pub(super) program: Vec<f64>,
     pub(super) erase: Time,
     pub(super) pages: u32,
     pub(super) controller: ControllerSpec,
     pub(super) thread: f64,
-    /// Whether it is a SATA drive; else it has NVMe queues.
+    /// Whether it is a SATA drive; otherwise it has NVMe queues.
     pub(super) is_sata: bool,
-    /// From the end of a command to software running, microseconds.
+    /// Time from the end of a command to running software, in microseconds.
     pub(super) interrupt: f64,
-    /// Exit latencies of its link and of the host's cores, microseconds; zero where they do not sleep.
+    /// Exit latencies of its link and of the host's cores, in microseconds; zero where they do not sleep.
     pub(super) link_exit: f64,
     pub(super) core_exit: f64,
-    /// Commands that a host has under way at once.
+    /// Maximum number of commands in flight at the host.
     pub(super) queue: u64,
     pub(super) capacity: u64,
 }
 
-/// A time in microseconds.
+/// Converts a time to microseconds.
 pub(super) fn us(time: Time) -> f64 {
     time.ps() as f64 / 1e6
 }
 
 impl Base {
-    /// Work on writes that follows their acknowledgement.
+    /// Work on writes after their acknowledgement.
     pub(super) fn upkeep(&self) -> Option<&UpkeepSpec> {
         self.controller.write.as_ref()?.upkeep.as_ref()
     }
 
-    /// Of a system's first drive.
+    /// Reads the properties of a system's first drive.
     ///
     /// # Errors
-    /// A system that has none, or one without queues, or a drive that cannot be built.
+    /// The system has no drive, its drive has no queues, or the drive cannot be built.
     pub(super) fn of(loaded: &Loaded, like: &str) -> Result<Base, Diagnostic> {
-        const HELP: &str = "a fit begins with a system of one drive with queues, such as pm9a3 or 860-pro";
+        const HELP: &str = "a fit starts from a system of one drive with queues, such as pm9a3 or 860-pro";
         let drive = loaded.drive().map_err(|fault| fault.help(HELP))?;
         let flash = drive.flash;
         let (is_sata, interrupt, queue) = match (&flash.host.nvme, &flash.host.ahci) {
@@ -61,7 +61,7 @@ impl Base {
             (Some(nvme), None) => (false, nvme.interrupt, u64::MAX),
             (None, None) => {
                 return Err(
-                    Diagnostic::new(format!("the drive of `{like}` has no queues of a host")).help(HELP)
+                    Diagnostic::new(format!("the drive of `{like}` has no host queues")).help(HELP)
                 );
             }
         };
@@ -85,28 +85,29 @@ impl Base {
     }
 }
 
-// Runs of jobs on the drive that is fitted.
+// Runs of jobs on the drive being fitted.
 
-/// How much smaller the blocks of a worn drive are, so that its steady state is soon there: free space, dies and planes stay.
+/// Factor by which the blocks of a worn drive are reduced to reach its steady state soon: free space, dies and planes
+/// stay.
 const SMALLER: u32 = 16;
 
-/// Where jobs run.
+/// Bench that runs jobs.
 pub(super) struct Bench<'a> {
     pub(super) like: &'a str,
-    /// The user's changes.
+    /// Overrides of the user.
     pub(super) set: &'a [String],
     pub(super) base: &'a Base,
     pub(super) seed: u64,
     pub(super) stop: &'a AtomicBool,
     pub(super) states: Option<&'a (dyn States + Sync)>,
-    /// Runs so far, those that there will be, and who is told of each.
+    /// Runs so far, the expected total, and the callback after each.
     pub(super) runs: AtomicU64,
     pub(super) about: u64,
     pub(super) progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
 impl Bench<'_> {
-    /// What is run for a job on the drive with these changes.
+    /// Plan of a job on the drive with these overrides.
     pub(super) fn plan(&self, values: &[String], job: &Job, worn: bool) -> Plan {
         let mut set = [self.set, values].concat();
         if worn {
@@ -117,7 +118,7 @@ impl Bench<'_> {
                 set.push(format!("{flash}.cell.erase={}ps", base.erase.ps() / u64::from(SMALLER)));
             }
         }
-        // Of a larger drive than this one all is touched.
+        // A span larger than this drive covers all of it.
         let job = Job { span: job.span.filter(|span| *span <= self.base.capacity), ..*job };
         let (before, counted) = job.requests(worn, false);
         Plan {
@@ -131,7 +132,7 @@ impl Bench<'_> {
     /// Runs a job.
     ///
     /// # Errors
-    /// A job that the drive cannot take, a run whose checks fail, or an end before its time.
+    /// The drive cannot take the job, a check of the run fails, or the run is interrupted.
     pub(super) fn run(&self, values: &[String], job: &Job, worn: bool) -> Result<Document, Diagnostic> {
         let mut outside = Outside {
             cpu_s: &|| 0.0,
@@ -143,7 +144,7 @@ impl Bench<'_> {
         };
         let document = run(&self.plan(values, job, worn), &mut outside)?;
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Diagnostic::new("interrupted: there is no fit"));
+            return Err(Diagnostic::new("interrupted before the fit was done"));
         }
         if let Some(check) = document.checks.iter().find(|check| !check.ok) {
             return Err(Diagnostic::new(format!("{job}: {}: {}", check.name, check.detail)));
@@ -153,10 +154,10 @@ impl Bench<'_> {
         Ok(document)
     }
 
-    /// A figure of a job.
+    /// Metric of a job.
     ///
     /// # Errors
-    /// As [`Bench::run`].
+    /// The errors of [`Bench::run`].
     pub(super) fn figure(
         &self,
         values: &[String],

@@ -1,44 +1,44 @@
-//! One job of fio's, as a measurement names it, and its figures, measured or simulated.
+//! fio job of a measurement, and its metrics, measured or simulated.
 
 use machine::result::{Document, OpResult};
 use std::fmt;
 
-/// What a job does. Its thread keeps `depth` requests in flight; `jobs` threads do the same.
+/// Job definition. Each of `jobs` threads keeps `depth` requests in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Job {
-    /// Whether it writes; else it reads.
+    /// Whether it writes; otherwise it reads.
     pub write: bool,
-    /// Whether its blocks come at random; else they follow each other.
+    /// Whether its blocks are random; otherwise sequential.
     pub random: bool,
-    /// Bytes a request.
+    /// Bytes per request.
     pub block: u64,
-    /// Requests in flight of each thread.
+    /// Requests in flight per thread.
     pub depth: u32,
-    /// Threads.
+    /// Number of threads.
     pub jobs: u32,
-    /// Bytes of the drive that it touches; all of it, if none are said.
+    /// Bytes of the drive that it touches; `None` for all.
     pub span: Option<u64>,
 }
 
-/// The least requests that are measured, and the most; between them so many times those in flight.
+/// Minimum and maximum number of measured requests; in between, a multiple of those in flight.
 const REQUESTS: (u64, u64) = (12_000, 160_000);
-/// The least of writes: a drive works on them in batches, and stops are few.
+/// Minimum for writes: a drive works on them in batches, and stalls are rare.
 const WRITES: u64 = 96_000;
-/// The least and the most of a quick look.
+/// Minimum and maximum for a quick run.
 const QUICK: (u64, u64) = (1_500, 12_000);
 const TIMES_IN_FLIGHT: u64 = 40;
 /// Bytes written before writes are measured: a write buffer is full by then.
 const FILL: u64 = 192 << 20;
-/// Requests before and in the window of a drive that is worn.
+/// Requests before and in the measured window of a worn drive.
 const WORN: (u64, u64) = (2_000_000, 4_000_000);
 
 impl Job {
-    /// Random reads of 4 KiB over the whole drive.
+    /// Job of random 4 KiB reads over the whole drive.
     pub const fn random_reads(depth: u32) -> Job {
         Job { write: false, random: true, block: 4096, depth, jobs: 1, span: None }
     }
 
-    /// Requests in flight at once.
+    /// Total number of requests in flight.
     pub fn in_flight(&self) -> u64 {
         u64::from(self.depth) * u64::from(self.jobs)
     }
@@ -53,7 +53,7 @@ impl Job {
         }
     }
 
-    /// Requests before the measured window, and in it.
+    /// Number of requests before the measured window, and in it.
     pub fn requests(&self, worn: bool, quick: bool) -> (u64, u64) {
         if worn {
             return WORN;
@@ -67,11 +67,11 @@ impl Job {
         (before, (TIMES_IN_FLIGHT * self.in_flight()).clamp(least, most))
     }
 
-    /// The workload of so many requests, of all threads together.
+    /// Workload of this many requests, of all threads together.
     pub fn workload(&self, requests: u64) -> String {
         let Job { block, depth, jobs, .. } = self;
         let each = requests.div_ceil(u64::from(*jobs));
-        // As long as it takes, whatever the span.
+        // Loops repeat the span as often as needed.
         let size = self.span.map_or(String::new(), |span| {
             let loops = (each * block).div_ceil(span);
             format!(",size={span},loops={loops}")
@@ -81,7 +81,7 @@ impl Job {
     }
 }
 
-/// As a part of a row's id.
+/// Formats the job as part of a row's id.
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rw, kib) = (self.pattern(), self.block / 1024);
@@ -90,25 +90,25 @@ impl fmt::Display for Job {
     }
 }
 
-/// What was measured of a job, microseconds but for the first.
+/// Measured metrics of a job, in microseconds except for the first.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Figures {
-    /// Requests a second, of all threads.
+    /// Requests per second, of all threads.
     pub iops: Option<f64>,
     /// Mean latency, as fio's clat: from submission until the thread sees the completion.
     pub mean: Option<f64>,
-    /// 99th percentile of it.
+    /// 99th percentile of latency.
     pub p99: Option<f64>,
-    /// 99.9th percentile.
+    /// 99.9th percentile of latency.
     pub p99_9: Option<f64>,
-    /// 99.999th percentile.
+    /// 99.999th percentile of latency.
     pub p99_999: Option<f64>,
 }
 
-/// Which of them.
+/// Metric of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measure {
-    /// Requests a second.
+    /// Requests per second.
     Iops,
     /// Mean latency.
     Mean,
@@ -121,7 +121,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Every measure.
+    /// All measures.
     pub const ALL: [Measure; 5] =
         [Measure::Iops, Measure::Mean, Measure::P99, Measure::P999, Measure::P99999];
 
@@ -136,7 +136,7 @@ impl Measure {
         }
     }
 
-    /// IOPS or us.
+    /// Unit: IOPS or us.
     pub fn unit(self) -> &'static str {
         if self == Measure::Iops { "IOPS" } else { "us" }
     }
@@ -146,7 +146,7 @@ impl Measure {
         matches!(self, Measure::P99 | Measure::P999 | Measure::P99999)
     }
 
-    /// The measured figure.
+    /// Measured value.
     pub fn of(self, figures: &Figures) -> Option<f64> {
         match self {
             Measure::Iops => figures.iops,
@@ -157,7 +157,7 @@ impl Measure {
         }
     }
 
-    /// The simulated figure; none if the run has too few requests for it.
+    /// Simulated value; `None` if the run has too few requests for it.
     pub fn simulated(self, document: &Document, job: &Job) -> Option<f64> {
         let kinds = &document.io.kinds;
         let kind = if job.write { &kinds.write } else { &kinds.read };

@@ -1,30 +1,30 @@
-//! Values that a fit may change, one figure each.
+//! Knobs: values that a fit may change, each by one metric.
 
 use super::base::{Base, us};
 use super::point::Point;
 use super::search::Range;
 use std::ops::RangeInclusive;
 
-/// A value of a spec: a time in microseconds, but for the spread.
+/// Value of a spec: a time in microseconds, except for the spread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Knob {
-    /// What a job's thread needs a request.
+    /// Time of a job's thread per request.
     Thread,
-    /// What a core needs a command.
+    /// Time of a controller core per command.
     Command,
-    /// Sensing of the first page type; the others keep their ratio to it.
+    /// Sensing time of the first page type; the others keep their ratio to it.
     Read,
-    /// What a core of its own needs a write: before it is acknowledged or, if most of the work comes later, afterwards.
+    /// Time of a dedicated core per write: before the acknowledgement or, if most of the work comes later, after it.
     Write,
-    /// What such a core needs before a write is acknowledged, where work comes later too.
+    /// Time of such a core before a write is acknowledged, where work also follows later.
     Acknowledge,
-    /// How much the times of batches of writes differ, as a multiple of their mean.
+    /// Spread of the times of write batches, as a multiple of their mean.
     Spread,
-    /// Programs; passes keep their ratio.
+    /// Program time; passes keep their ratio.
     Program,
-    /// What collection needs of a core a map unit.
+    /// Core time of GC per map unit.
     Moved,
-    /// From the end of a command to software running.
+    /// Time from the end of a command to running software.
     Interrupt,
     /// Exit latency of a link that sleeps while nothing is in flight.
     LinkExit,
@@ -34,13 +34,13 @@ pub(super) enum Knob {
     CoreAfter,
 }
 
-/// Microseconds of a core that no controller needs for a request: a search ends there.
+/// Upper bound of the search: core time per request that no controller needs, in microseconds.
 const LONG: f64 = 20_000.0;
-/// Batches of which one in a hundred is all that counts: no drive's writes differ more.
+/// Spread at which one batch in a hundred dominates: no drive's writes differ more.
 const WIDE: f64 = 10.0;
 
 impl Knob {
-    /// The key of a spec.
+    /// Spec key of the knob.
     pub(super) fn key(self, base: &Base) -> String {
         let (flash, host) = (&base.flash, &base.host);
         match self {
@@ -66,7 +66,7 @@ impl Knob {
         }
     }
 
-    /// Its value in the drive that a fit begins with.
+    /// Value in the initial drive.
     pub(super) fn of(self, base: &Base) -> f64 {
         let controller = &base.controller;
         match self {
@@ -87,18 +87,18 @@ impl Knob {
         }
     }
 
-    /// Where it is looked for.
+    /// Search range.
     pub(super) fn range(self, base: &Base) -> Range {
         let start = self.of(base);
         match self {
-            // Nothing is sensed or programmed in no time.
+            // Sensing and programming take some time.
             Knob::Read | Knob::Program => Range { least: start / 100.0, start, most: 100.0 * start },
             Knob::Spread => Range { least: 0.0, start, most: WIDE },
             _ => Range { least: 0.0, start, most: LONG },
         }
     }
 
-    /// The value as a spec has it.
+    /// Formats the value for a spec.
     pub(super) fn value(self, base: &Base, at: f64) -> String {
         let list = |times: &[f64]| {
             let scaled: Vec<String> =
@@ -116,68 +116,68 @@ impl Knob {
         }
     }
 
-    /// As an override.
+    /// Formats the value as an override.
     pub(super) fn assignment(self, base: &Base, at: f64) -> String {
         format!("{}={}", self.key(base), self.value(base, at))
     }
 }
 
-/// Microseconds, to the nanosecond.
+/// Formats microseconds, to the nanosecond.
 fn time_text(us: f64) -> String {
     let ns = libm::round(us * 1e3);
     let text = format!("{:.3}", ns / 1e3);
     format!("{}us", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-// Whether the latency of an idle drive has the exit latency of a host's core, or of a link, in it.
+// Detects whether the latency of an idle drive includes the exit latency of a host core or of a link.
 //
-// More in flight never makes a request faster, unless something sleeps while nothing is in flight. A link sleeps when no command is outstanding;
-// a core when its thread has waited long enough for one. Several threads with one request each tell them apart: each has a core of its own, and
-// together they keep the link awake.
+// More requests in flight never make a request faster, unless something sleeps while nothing is in flight. A link
+// sleeps when no command is outstanding; a core sleeps when its thread has waited long enough for one. Several threads
+// with one request each distinguish them: each has a core of its own, and together they keep the link awake.
 
-/// Means this far apart are not noise, of which drives have about 3 %.
+/// Ratio of means beyond noise, which is about 3 % for drives.
 const LATER: f64 = 1.05;
 
-/// Requests in flight at which a drive hardly waits for itself.
+/// Requests in flight at which a drive hardly queues.
 const FEW: RangeInclusive<u64> = 2..=8;
 
-/// A core sleeps when its thread has waited for this share of an awake drive's latency: with two in flight it waits for half of it on average, with one
-/// for all of it. *Chosen*: processors enter a state when they expect to stay for its target residency, two to three times its exit latency
-/// (Linux, `drivers/idle/intel_idle.c`).
+/// Share of an awake drive's latency after which a waiting core sleeps: with two in flight its thread waits for half of
+/// it on average, with one for all of it. *Chosen*: processors enter a state when they expect to stay for its target
+/// residency, two to three times its exit latency (Linux, `drivers/idle/intel_idle.c`).
 const PATIENCE: f64 = 2.0 / 3.0;
 
-/// What the points say of sleep.
+/// Evidence of sleep in the points.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asleep<'p> {
-    /// The point that finds everything awake.
+    /// Point at which everything is awake.
     pub(super) awake: &'p Point,
-    /// Mean latency of the point, microseconds.
+    /// Mean latency of the point, in microseconds.
     pub(super) mean: f64,
-    /// The exit latency to look for: the link's, or the core's.
+    /// Knob to search: the exit latency of the link or of the core.
     pub(super) knob: Knob,
-    /// A guess of it, microseconds.
+    /// Initial guess of the exit latency, in microseconds.
     pub(super) guess: f64,
 }
 
 impl Asleep<'_> {
-    /// Idle time after which a core sleeps, microseconds; nothing for a link, which sleeps at once.
+    /// Idle time after which a core sleeps, in microseconds; `None` for a link, which sleeps at once.
     pub(super) fn after(&self) -> Option<f64> {
         (self.knob == Knob::CoreExit).then(|| patience(self.mean))
     }
 }
 
-/// Idle time after which a core sleeps that waits for an awake drive of this mean latency, microseconds.
+/// Idle time after which a core sleeps that waits for an awake drive of this mean latency, in microseconds.
 pub(super) fn patience(mean: f64) -> f64 {
     PATIENCE * mean
 }
 
-/// Random reads of few in flight, each with its mean.
+/// Random reads with few requests in flight, each with its mean.
 pub(super) fn few<'p>(reads: &[&'p Point]) -> Vec<(&'p Point, f64)> {
     let of = reads.iter().copied().filter(|point| FEW.contains(&point.job.in_flight()));
     of.filter_map(|point| Some((point, point.figures.mean?))).collect()
 }
 
-/// What random reads, and the mean of an idle write, say of a drive whose idle read is this point.
+/// Looks for sleep in random reads, and in the mean of an idle write, of a drive with this idle read.
 pub(super) fn asleep<'p>(idle: &Point, reads: &[&'p Point], idle_write: Option<f64>) -> Option<Asleep<'p>> {
     let late = idle.figures.mean?;
     let few = few(reads);
@@ -190,7 +190,7 @@ pub(super) fn asleep<'p>(idle: &Point, reads: &[&'p Point], idle_write: Option<f
         few.iter().filter(|(point, _)| point.job.depth == 1).min_by_key(|(point, _)| point.job.jobs);
     let is_core = match threads {
         Some((_, several)) => several * several > late * mean,
-        // A link wakes for a write as it does for a read.
+        // A link wakes for a write as for a read.
         None => idle_write.is_some_and(|write| write < guess),
     };
     let knob = if is_core { Knob::CoreExit } else { Knob::LinkExit };
@@ -233,7 +233,8 @@ mod tests {
         }
     }
 
-    /// A drive whose reads and writes share their cores gets some for writes; one whose writes have cores keeps the rest of what is said of them.
+    /// A drive whose reads and writes share their cores gets some for writes; one whose writes have cores keeps the
+    /// rest of what is said of them.
     #[test]
     fn writes_keep_what_is_said_of_them() {
         let base = |set: &[String]| {

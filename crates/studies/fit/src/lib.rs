@@ -1,8 +1,9 @@
-//! A drive fitted to what was measured of it: a few figures choose a few values, one each, and everything else that was measured is held against
-//! what the fitted drive does. The machine itself is asked, not a formula.
+//! Fits a drive to measurements: a few metrics choose a few values, one each, and all other measurements are compared
+//! with the fitted drive. The machine itself is simulated, instead of a formula.
 //!
-//! Few points leave much open: a saturated read does not say whose limit it is, nor an idle one whose time. So the same figures are met by other
-//! drives too (`reading`), and what those predict differently is printed as the spread of the predictions.
+//! Few points leave much open: a saturated read does not tell whose limit it is, nor an idle one whose time. Other
+//! drives meet the same metrics too (`reading`), and differences between their predictions are printed as the range of
+//! the predictions.
 //!
 //! * Knows values of a drive that a measurement can choose.
 //! * Does not know any measured drive: points come from the caller.
@@ -32,32 +33,33 @@ use report::{Asked, BLOCK, Seen, grid, predictions, rows};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What to fit.
+/// Input of a fit.
 pub struct Request<'a> {
-    /// The system that the fit begins with.
+    /// System that the fit starts from.
     pub like: &'a str,
-    /// Changes of it that are known: geometry, link, cell.
+    /// Known overrides: geometry, link, cell.
     pub set: &'a [String],
-    /// What was measured.
+    /// Measured points.
     pub points: Vec<Point>,
-    /// Whether programs are fitted too, by the largest writes in order.
+    /// Whether the program time is fitted too, from the largest sequential writes.
     pub program: bool,
-    /// The runs' seed.
+    /// Seed of the runs.
     pub seed: u64,
-    /// Runs at once, where they do not wait for each other. Results do not depend on it.
+    /// Number of parallel runs. Results do not depend on it.
     pub jobs: usize,
-    /// Set to give up.
+    /// Stop flag.
     pub stop: &'a AtomicBool,
-    /// States of drives that runs share.
+    /// Drive states that runs share.
     pub states: Option<&'a (dyn States + Sync)>,
-    /// Told after each run how many there were, and how many there will be, about.
+    /// Callback after each run, with the number of runs so far and the approximate total.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
-/// Fits.
+/// Fits a drive to the points.
 ///
 /// # Errors
-/// A system without a drive that has queues; points that cannot choose anything, or are of no SSD, or of several drives; an end before its time.
+/// The system has no drive with queues; the points cannot choose a value, are not of an SSD, or are of several drives;
+/// or the fit is interrupted.
 pub fn fit(request: &Request<'_>) -> Result<Fit, Diagnostic> {
     let loaded = machine::load(request.like, request.set)?;
     let base = Base::of(&loaded, request.like)?;
@@ -84,7 +86,7 @@ pub fn fit(request: &Request<'_>) -> Result<Fit, Diagnostic> {
     let predict = |values: &[String], asked: &Asked| bench.figure(values, &asked.job, false, asked.measure);
     let predicted = all(&grid, request.jobs, |asked| predict(&values, asked))?;
     let read = |reading: &Reading| {
-        // What a reading looks for comes last, and holds.
+        // The knob of a reading comes last, and is kept.
         let set = [fixed.clone(), reading.set.clone()].concat();
         let found = solve(&bench, &set, &reading.targets)?;
         let values = [set, assignments(&bench, &found)].concat();
@@ -114,7 +116,7 @@ pub fn fit(request: &Request<'_>) -> Result<Fit, Diagnostic> {
     })
 }
 
-/// How many runs there will be, about.
+/// Approximate number of runs.
 fn about(chosen: &Chosen, points: &[Point]) -> u64 {
     const LOOKS: usize = 8;
     const GRID: usize = 9;
@@ -123,13 +125,13 @@ fn about(chosen: &Chosen, points: &[Point]) -> u64 {
     (points.len() + one + READINGS * (points.len() + one)) as u64
 }
 
-/// How far repetitions of a job on one drive may be apart, the most over the least: those of one state are within tens of per cent.
+/// Maximum ratio between repetitions of a job on one drive: those of one state are within tens of per cent.
 const APART: f64 = 1.5;
 
-/// Points of one job are one: their figures are means over those that have them.
+/// Merges points of one job: their metrics are means over the points that have them.
 ///
 /// # Errors
-/// Means of latency or rates so far apart that they are not of one drive in one state.
+/// Means of latency or rates differ too much for one drive in one state.
 fn merged(points: &[Point]) -> Result<Vec<Point>, Diagnostic> {
     let mut all: Vec<(Point, Vec<&Point>)> = Vec::new();
     for point in points {
@@ -181,12 +183,12 @@ fn refuse_apart(
     }
     let job = points.first().map(|point| point.job.to_string()).unwrap_or_default();
     let what = format!("{job} has {least:.4} {unit} ({at_least}) and {most:.4} {unit} ({at_most})");
-    Err(Diagnostic::new(format!("{what}: that is not one drive in one state")).help(format!(
-        "repetitions count as their mean, and may be {APART} times apart; fit one drive at a time, and say `worn` of points of a drive that had been written over"
+    Err(Diagnostic::new(format!("{what}: these are not of one drive in one state")).help(format!(
+        "repetitions are averaged, and may differ by a factor of {APART}; fit one drive at a time, and mark points of a drive that had been written over as `worn`"
     )))
 }
 
-/// Does tasks on as many threads as asked for; what came of them, in their order, or the first fault of that order.
+/// Runs tasks on up to `jobs` threads; returns their results in order, or the first error in that order.
 fn all<T: Sync, R: Send>(
     tasks: &[T],
     jobs: usize,

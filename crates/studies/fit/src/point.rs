@@ -1,4 +1,4 @@
-//! What was measured, as a user gives it.
+//! Measured points, as a user gives them.
 
 use super::job::{Figures, Job};
 use config::units::Bandwidth;
@@ -6,24 +6,24 @@ use config::{Diagnostic, Place};
 use requests::fio::{JobSpec, Pattern, Quantity, parse_inline};
 use std::collections::BTreeMap;
 
-/// A job, and what was measured of it.
+/// Job with its measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The job.
+    /// Job.
     pub job: Job,
-    /// Whether the drive had been written over and over at random before.
+    /// Whether the drive had been overwritten at random before.
     pub worn: bool,
-    /// What was measured.
+    /// Measured metrics.
     pub figures: Figures,
-    /// Whether it may choose no value, but is held against what the others have chosen.
+    /// Whether it chooses no value, and is only compared with the fit.
     pub held: bool,
-    /// The share of a core that each thread took, where it is known.
+    /// Share of a core used by each thread, if known.
     pub busy: Option<f64>,
-    /// Where it stands.
+    /// Source of the point.
     pub place: String,
 }
 
-/// Options that say what a job does; all others mean nothing to a fit, or make a job another one.
+/// Options that define a job; all others are irrelevant to a fit, or make the job incomparable.
 const SAID: [&str; 10] = [
     "rw",
     "readwrite",
@@ -36,7 +36,8 @@ const SAID: [&str; 10] = [
     "size",
     "norandommap",
 ];
-/// Options whose jobs are not what a fit compares: paced, mixed, of several sizes, or over a part of the drive in some order.
+/// Options of jobs that a fit cannot compare: paced, mixed, of several sizes, or over a part of the drive in some
+/// order.
 const OTHER: [&str; 22] = [
     "bsrange",
     "bssplit",
@@ -61,18 +62,18 @@ const OTHER: [&str; 22] = [
     "blockalign",
     "replay_redirect",
 ];
-/// Figures that a point may have.
+/// Metrics that a point may have.
 const FIGURES: [&str; 7] = ["clat", "lat", "iops", "bw", "p99", "p99.9", "p99.999"];
-/// How a point is written.
+/// Example of a point.
 const EXAMPLE: &str = "rw=randread,bs=4k,iodepth=1,clat=80us";
 
 impl Point {
-    /// Reads a point: a job in fio's words and what was measured of it, `rw=randread,bs=4k,iodepth=1,clat=80us`. Figures are `clat` (mean, from
-    /// submission; `lat` counts the same), `iops` (`460k`), `bw` (`2.8GB/s`), `p99`, `p99.9`, `p99.999`; `worn` says that the drive had been
-    /// written over and over before. `option` carried the text.
+    /// Parses a point: an fio job and its measurement, `rw=randread,bs=4k,iodepth=1,clat=80us`. Metrics are `clat`
+    /// (mean, from submission; `lat` is treated alike), `iops` (`460k`), `bw` (`2.8GB/s`), `p99`, `p99.9`, `p99.999`;
+    /// `worn` marks a drive that had been overwritten before. `option` is the name of the option that carried the text.
     ///
     /// # Errors
-    /// A job that fio would not understand, or that is none for a fit; a figure that is none; no figure.
+    /// fio would reject the job, a fit cannot compare it, or a metric is invalid or missing.
     pub fn parse(option: &str, text: &str) -> Result<Point, Diagnostic> {
         let at = || Place { source: option.to_owned(), text: text.to_owned(), ..Place::default() };
         let (mut figures, mut job, mut worn) = (BTreeMap::new(), Vec::new(), false);
@@ -92,7 +93,7 @@ impl Point {
             (["iodepth", "iodepth"], "depth"),
         ] {
             if !job.iter().any(|piece| names.iter().any(|name| piece.split('=').next() == Some(name))) {
-                let what = format!("the point does not say its {what} (`{}`)", names[0]);
+                let what = format!("the point does not state its {what} (`{}`)", names[0]);
                 return Err(Diagnostic::new(what).at(at()).help(format!("for example `{EXAMPLE}`")));
             }
         }
@@ -101,10 +102,10 @@ impl Point {
         Ok(Point { job, worn, figures, held: false, busy: None, place: format!("{option} {text}") })
     }
 
-    /// A point of a job's options as fio repeats them; the reason why it says nothing to a fit, if it does not.
+    /// Builds a point from a job's options as fio repeats them; the inner error is the reason why a fit cannot use it.
     ///
     /// # Errors
-    /// Options that fio would not understand.
+    /// fio would reject the options.
     pub fn of_fio(
         options: &[(String, String)],
         write: bool,
@@ -113,7 +114,7 @@ impl Point {
         place: &str,
     ) -> Result<Result<Point, String>, Diagnostic> {
         if let Some((key, _)) = options.iter().find(|(key, _)| OTHER.contains(&key.as_str())) {
-            return Ok(Err(format!("{place}: `{key}` makes it another job than those that a fit compares")));
+            return Ok(Err(format!("{place}: `{key}` makes it a job that a fit does not compare")));
         }
         let said = options.iter().filter(|(key, _)| SAID.contains(&key.as_str()));
         let text: Vec<String> = said.map(|(key, value)| format!("{key}={value}")).collect();
@@ -122,13 +123,13 @@ impl Point {
             Ok(job) if job.write == write => {
                 Ok(Point { job, worn: false, figures, held: false, busy, place: place.to_owned() })
             }
-            Ok(_) => Err(format!("{place}: it did what its pattern does not say")),
+            Ok(_) => Err(format!("{place}: its requests do not match its pattern")),
             Err(why) => Err(format!("{place}: {why}")),
         })
     }
 }
 
-/// A fault of a text of ours is one of the user's place.
+/// Moves a fault of a generated text to the user's place.
 fn moved(mut fault: Diagnostic, source: &str) -> Diagnostic {
     if let Some(place) = &mut fault.place {
         source.clone_into(&mut place.source);
@@ -138,7 +139,7 @@ fn moved(mut fault: Diagnostic, source: &str) -> Diagnostic {
 
 fn unknown(key: &str) -> Diagnostic {
     let known = SAID.into_iter().chain(FIGURES).chain(["worn"]);
-    Diagnostic::new(format!("`{key}` is no part of a point")).allowed(key, known)
+    Diagnostic::new(format!("`{key}` is not part of a point")).allowed(key, known)
 }
 
 fn job_of(text: &str) -> Result<Job, Diagnostic> {
@@ -146,15 +147,15 @@ fn job_of(text: &str) -> Result<Job, Diagnostic> {
     settled(&jobs.jobs[0]).map_err(|why| Diagnostic::new(format!("`{text}`: {why}")))
 }
 
-/// The job; why a fit cannot compare it, if it cannot.
+/// Converts the job; the error is the reason why a fit cannot compare it.
 fn settled(spec: &JobSpec) -> Result<Job, &'static str> {
     let write = match spec.rw.pattern {
         Pattern::Read => false,
         Pattern::Write => true,
-        _ => return Err("a fit compares reads, and writes, each alone"),
+        _ => return Err("a fit compares reads and writes separately, not mixed"),
     };
     if spec.rw.modifier.is_some() {
-        return Err("a pattern with a number after it is neither random nor in order");
+        return Err("a pattern with a number after it is neither random nor sequential");
     }
     let block = spec.bs[usize::from(write)];
     let depth = if spec.engine == Some(requests::fio::Engine::Blocking) { 1 } else { spec.iodepth };
@@ -167,14 +168,14 @@ fn settled(spec: &JobSpec) -> Result<Job, &'static str> {
 
 fn figures_of(given: &BTreeMap<&str, &str>, block: u64) -> Result<Figures, Diagnostic> {
     if given.is_empty() {
-        let what = "the point says nothing that was measured";
+        let what = "the point has no measurement";
         return Err(Diagnostic::new(what).allowed("", FIGURES).help(format!("for example `{EXAMPLE}`")));
     }
     let us = |key: &str| given.get(key).map(|text| time(key, text)).transpose();
     let iops = given.get("iops").map(|text| count(text)).transpose()?;
     let bandwidth = given.get("bw").map(|text| text.parse::<Bandwidth>()).transpose()?;
     if bandwidth.is_some_and(|bw| bw.bytes_per_s() == 0) {
-        return Err(Diagnostic::new("`bw` is 0: a drive that does nothing fits nothing"));
+        return Err(Diagnostic::new("`bw` is 0: a fit needs a drive that does some work"));
     }
     let of_bandwidth = bandwidth.map(|bw| bw.bytes_per_s() as f64 / block as f64);
     Ok(Figures {
@@ -186,7 +187,7 @@ fn figures_of(given: &BTreeMap<&str, &str>, block: u64) -> Result<Figures, Diagn
     })
 }
 
-/// Microseconds: of what was measured more digits may be written than a spec has.
+/// Parses a time to microseconds: measurements may have more digits than a spec.
 fn time(key: &str, text: &str) -> Result<f64, Diagnostic> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
@@ -196,18 +197,18 @@ fn time(key: &str, text: &str) -> Result<f64, Diagnostic> {
         (Ok(number), "ms") => number * 1e3,
         (Ok(number), "s") => number * 1e6,
         _ => {
-            return Err(Diagnostic::new(format!("`{key}={text}` is no time"))
-                .help(format!("a number with ns, us, ms or s: `{key}=80us`")));
+            return Err(Diagnostic::new(format!("`{key}={text}` is not a time"))
+                .help(format!("give a number with ns, us, ms or s: `{key}=80us`")));
         }
     };
     match us {
-        0.0 => Err(Diagnostic::new(format!("`{key}` is 0: no drive is so fast"))),
+        0.0 => Err(Diagnostic::new(format!("`{key}` is 0: too fast for a drive"))),
         us if us < 1e12 => Ok(us),
-        _ => Err(Diagnostic::new(format!("`{key}={text}`: no drive is so slow"))),
+        _ => Err(Diagnostic::new(format!("`{key}={text}`: too slow for a drive"))),
     }
 }
 
-/// Requests a second: `167200`, `460k`, `1.5M`.
+/// Parses requests per second: `167200`, `460k`, `1.5M`.
 fn count(text: &str) -> Result<f64, Diagnostic> {
     let (digits, scale) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1e3),
@@ -215,8 +216,8 @@ fn count(text: &str) -> Result<f64, Diagnostic> {
     };
     let number = digits.parse::<f64>().ok().map(|number| number * scale);
     number.filter(|number| *number >= 1.0 && *number < 1e12).ok_or_else(|| {
-        Diagnostic::new(format!("`iops={text}` is no number of requests a second"))
-            .help("a number, with k for thousands or M for millions: `iops=460k`")
+        Diagnostic::new(format!("`iops={text}` is not a number of requests per second"))
+            .help("give a number, with k for thousands or M for millions: `iops=460k`")
     })
 }
 
@@ -241,17 +242,17 @@ mod tests {
     #[test]
     fn what_is_no_point_is_said() {
         for (text, said) in [
-            ("rw=randread,bs=4k,clat=80us", "does not say its depth"),
-            ("rw=randread,iodepth=1,clat=80us", "does not say its block size"),
-            ("bs=4k,iodepth=1,clat=80us", "does not say its pattern"),
-            ("rw=randread,bs=4k,iodepth=1", "says nothing that was measured"),
+            ("rw=randread,bs=4k,clat=80us", "does not state its depth"),
+            ("rw=randread,iodepth=1,clat=80us", "does not state its block size"),
+            ("bs=4k,iodepth=1,clat=80us", "does not state its pattern"),
+            ("rw=randread,bs=4k,iodepth=1", "has no measurement"),
             ("rw=randread,bs=4k,iodepth=1,clat=80", "a number with ns, us, ms or s"),
-            ("rw=randread,bs=4k,iodepth=1,clat=0us", "no drive is so fast"),
-            ("rw=randread,bs=4k,iodepth=1,p99=1000000000s", "no drive is so slow"),
-            ("rw=randread,bs=4k,iodepth=1,bw=0MB/s", "does nothing"),
-            ("rw=randread,bs=4k,iodepth=1,iops=many", "no number of requests"),
-            ("rw=randrw,bs=4k,iodepth=1,iops=9k", "each alone"),
-            ("rw=randread,bs=4k,iodepth=1,latency=80us", "is no part of a point"),
+            ("rw=randread,bs=4k,iodepth=1,clat=0us", "too fast for a drive"),
+            ("rw=randread,bs=4k,iodepth=1,p99=1000000000s", "too slow for a drive"),
+            ("rw=randread,bs=4k,iodepth=1,bw=0MB/s", "`bw` is 0"),
+            ("rw=randread,bs=4k,iodepth=1,iops=many", "not a number of requests"),
+            ("rw=randrw,bs=4k,iodepth=1,iops=9k", "not mixed"),
+            ("rw=randread,bs=4k,iodepth=1,latency=80us", "is not part of a point"),
             ("rw=randraed,bs=4k,iodepth=1,clat=80us", "randraed"),
         ] {
             let fault = Point::parse("--point", text).unwrap_err();
@@ -275,6 +276,6 @@ mod tests {
         );
         assert_eq!(of("rw=randread bs=4k iodepth=8 ioengine=psync").unwrap().job.depth, 1);
         assert!(of("rw=randread bs=4k iodepth=2 rate_iops=500").unwrap_err().contains("`rate_iops`"));
-        assert!(of("rw=randrw bs=4k iodepth=2").unwrap_err().contains("each alone"));
+        assert!(of("rw=randrw bs=4k iodepth=2").unwrap_err().contains("not mixed"));
     }
 }

@@ -1,25 +1,26 @@
-//! Other readings of the same figures: what they leave open is what these predict differently.
+//! Alternative readings of the same metrics: differences between their predictions show what the metrics leave open.
 
 use super::base::Base;
 use super::choose::{Chosen, Target, as_time};
 use super::job::Measure;
 use super::knob::{Knob, patience};
 
-/// Another drive that could have had the same figures.
+/// Alternative drive that could have the same metrics.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) name: &'static str,
-    /// Changes of the drive, before its values are looked for.
+    /// Overrides of the drive before its values are searched.
     pub(super) set: Vec<String>,
     pub(super) targets: Vec<Target>,
 }
 
-/// How many cores more than the drive that the fit began with.
+/// Factor on the cores of the initial drive.
 const MANY: u32 = 4;
-/// Share of idle latency that may be an exit latency. *Chosen*: a drive that takes 155 us alone and 112 us with two in flight has 28 %.
+/// Maximum share of idle latency taken as exit latency. *Chosen*: a drive that takes 155 us alone and 112 us with two
+/// in flight has 28 %.
 const EXIT: f64 = 0.3;
 
-/// Those that the points allow.
+/// Readings that the points allow.
 pub(super) fn readings(chosen: &Chosen, base: &Base) -> Vec<Reading> {
     let cores = |name, cores: u32| {
         let set = format!("{}.host.controller.cores={cores}", base.flash);
@@ -43,7 +44,7 @@ pub(super) fn readings(chosen: &Chosen, base: &Base) -> Vec<Reading> {
     all.into_iter().flatten().collect()
 }
 
-/// Saturated reads of one thread may be the host's limit.
+/// Reading: saturated reads of one thread are limited by the host.
 fn host(chosen: &Chosen) -> Option<Reading> {
     let is_open = |t: &Target| t.knob == Knob::Command && t.measure == Measure::Iops && t.job.jobs == 1;
     let known = chosen.thread_is_known;
@@ -52,13 +53,13 @@ fn host(chosen: &Chosen) -> Option<Reading> {
         false => t.clone(),
     };
     (!known && chosen.targets.iter().any(is_open)).then(|| Reading {
-        name: "the job's thread is the limit of saturated reads",
+        name: "the job's thread limits saturated reads",
         set: Vec::new(),
         targets: chosen.targets.iter().map(change).collect(),
     })
 }
 
-/// Idle latency may have an exit latency in it, where no point of few in flight tells.
+/// Reading: idle latency includes an exit latency, where no point with few requests in flight tells.
 fn asleep(chosen: &Chosen, base: &Base) -> Option<Reading> {
     let idle = chosen.targets.iter().find(|t| chosen.may_sleep && t.knob == Knob::Read)?;
     let exit = EXIT * as_time(idle.measure, idle.figure);
@@ -69,7 +70,7 @@ fn asleep(chosen: &Chosen, base: &Base) -> Option<Reading> {
     })
 }
 
-/// What was taken for a link that sleeps may be a core.
+/// Reading: a core sleeps, not the link.
 fn core(chosen: &Chosen, base: &Base) -> Option<Reading> {
     chosen.targets.iter().find(|t| t.knob == Knob::LinkExit)?;
     let awake = chosen.targets.iter().find(|t| t.knob == Knob::Read)?;
@@ -78,13 +79,13 @@ fn core(chosen: &Chosen, base: &Base) -> Option<Reading> {
         _ => t.clone(),
     };
     Some(Reading {
-        name: "a core of the host sleeps, and not the link",
+        name: "a core of the host sleeps, not the link",
         set: vec![Knob::CoreAfter.assignment(base, patience(as_time(awake.measure, awake.figure)))],
         targets: chosen.targets.iter().map(change).collect(),
     })
 }
 
-/// Where the host is the limit, the drive may be just as fast.
+/// Reading: where the host is the limit, the drive is just as fast.
 fn drive(chosen: &Chosen, base: &Base) -> Option<Reading> {
     let limit = chosen.targets.iter().find(|t| t.knob == Knob::Thread)?;
     if chosen.targets.iter().any(|t| t.knob == Knob::Command && t.measure == Measure::Iops) {
@@ -97,20 +98,20 @@ fn drive(chosen: &Chosen, base: &Base) -> Option<Reading> {
     };
     let others = chosen.targets.iter().filter(|t| !matches!(t.knob, Knob::Thread | Knob::Command)).cloned();
     Some(Reading {
-        name: "the drive is as fast as the thread was, and no faster",
+        name: "the drive is exactly as fast as the thread was",
         set: Vec::new(),
         targets: [command].into_iter().chain(others).collect(),
     })
 }
 
-/// Idle latency beyond that of the drive that the fit began with may be software's and not the flash's.
+/// Reading: idle latency beyond that of the initial drive is the software's, not the flash's.
 fn latency(chosen: &Chosen, base: &Base) -> Reading {
     let change = |t: &Target| match t.knob {
         Knob::Read => Target { knob: Knob::Interrupt, guess: base.interrupt, ..t.clone() },
         _ => t.clone(),
     };
     Reading {
-        name: "the flash is as fast as before, and idle latency is the controller's and the driver's",
+        name: "the flash is unchanged, and the additional idle latency is in the controller and the driver",
         set: Vec::new(),
         targets: chosen.targets.iter().map(change).collect(),
     }

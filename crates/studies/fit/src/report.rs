@@ -1,4 +1,4 @@
-//! What a fit has found.
+//! Report of a fit.
 
 use super::base::Base;
 use super::choose::{Chosen, Solved};
@@ -8,136 +8,136 @@ use super::point::Point;
 use machine::result::Document;
 use serde::Serialize;
 
-/// A fitted drive beside what was measured.
+/// Fitted drive beside the measurements.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fit {
-    /// The system that it begins with.
+    /// System that the fit started from.
     pub like: String,
-    /// The user's changes of it.
+    /// Overrides of the user.
     pub set: Vec<String>,
-    /// What was fitted.
+    /// Fitted values.
     pub values: Vec<Value>,
-    /// Every figure that was measured beside that of the fitted drive.
+    /// Every measured metric beside that of the fitted drive.
     pub points: Vec<Row>,
-    /// Other drives that have the figures too, or were found not to.
+    /// Alternative drives, and whether they have the same metrics.
     #[serde(rename = "other_readings")]
     pub readings: Vec<Other>,
-    /// What the drive does beyond what was measured, and how far the readings are apart in it.
+    /// Predictions beyond the measurements, with the range over all readings.
     pub predictions: Vec<Prediction>,
-    /// What a reader must know of how points were used.
+    /// Notes on the use of points.
     pub notes: Vec<String>,
-    /// Runs that it took.
+    /// Number of runs.
     pub runs: u64,
 }
 
-/// A fitted value.
+/// Fitted value.
 #[derive(Clone, Debug, Serialize)]
 pub struct Value {
-    /// The key.
+    /// Spec key.
     pub key: String,
-    /// What the system that the fit begins with has, as TOML.
+    /// Value in the initial system, as TOML.
     pub before: String,
-    /// What was found, as TOML.
+    /// Fitted value, as TOML.
     pub value: String,
-    /// The job whose figure chose it.
+    /// Job whose metric chose it.
     pub job: String,
-    /// The figure: `iops`, `mean` or `p99`, the time `between` requests, or the time that a core `waits`.
+    /// Metric: `iops`, `mean` or `p99`, the time `between` requests, or the time that a core `waits`.
     pub measure: &'static str,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: &'static str,
-    /// As measured.
+    /// Measured value of the metric.
     pub measured: f64,
-    /// As the drive has it at that value.
+    /// Simulated value of the metric with the fitted value.
     pub reached: f64,
-    /// Whether they are within 1 % of each other, percentiles 5 %.
+    /// Whether they agree within 1 %, percentiles within 5 %.
     pub met: bool,
-    /// Why this figure.
+    /// Reason for this metric.
     pub why: &'static str,
 }
 
-/// A figure that was measured.
+/// Measured metric.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The job.
+    /// Job.
     pub job: String,
-    /// The figure.
+    /// Metric.
     pub measure: &'static str,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: &'static str,
-    /// As measured.
+    /// Measured value.
     pub measured: f64,
-    /// As simulated; none if the run has too few requests for it.
+    /// Simulated value; `None` if the run has too few requests for it.
     pub simulated: Option<f64>,
-    /// Least and most that the fit states for it; none of what it was fitted to, or cannot predict.
+    /// Lower end of the stated range; `None` for a fitted or unpredictable metric.
     pub low: Option<f64>,
-    /// As `low`, the most.
+    /// Upper end of the stated range.
     pub high: Option<f64>,
-    /// Whether it chose a value: then it says nothing about the fit.
+    /// Whether it chose a value: then it does not test the fit.
     pub fitted: bool,
-    /// Whether these are writes.
+    /// Whether the job writes.
     pub write: bool,
-    /// Whether more is in flight than the drive takes at once: which of the others waits is the host's choice.
+    /// Whether more is in flight than the drive takes at once: which request waits is then the host's choice.
     pub beyond_queue: bool,
-    /// Where it was measured.
+    /// Source of the measurement.
     pub place: String,
 }
 
-/// Another reading of the same figures.
+/// Alternative reading of the same metrics.
 #[derive(Clone, Debug, Serialize)]
 pub struct Other {
-    /// What it says.
+    /// Description.
     pub name: String,
-    /// Its changes of the system that the fit begins with.
+    /// Overrides of the initial system.
     pub values: Vec<String>,
-    /// Whether it has the figures; if not, it says nothing.
+    /// Whether it has the same metrics; if not, it is not used.
     pub is_met: bool,
     #[serde(skip)]
     pub(super) predicted: Vec<f64>,
-    /// By point.
+    /// Metrics by point.
     #[serde(skip)]
     pub(super) seen: Vec<Seen>,
 }
 
-/// Figures of a job on a drive, in the order of [`Measure::ALL`].
+/// Metrics of a job on a drive, in the order of [`Measure::ALL`].
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Seen([Option<f64>; 5]);
 
 impl Seen {
-    /// Those of a run, if there was one.
+    /// Metrics of a run, if there was one.
     pub(super) fn of(document: Option<&Document>, job: &Job) -> Seen {
         Seen(Measure::ALL.map(|measure| measure.simulated(document?, job)))
     }
 }
 
-/// Figure of a job that no point measured.
+/// Predicted metric of a job without a measurement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Prediction {
-    /// The job.
+    /// Job.
     pub job: String,
-    /// The figure.
+    /// Metric.
     pub measure: &'static str,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: &'static str,
-    /// Of the fitted drive.
+    /// Prediction of the fitted drive.
     pub value: f64,
-    /// The least of all readings that have the figures, less what fits of other drives were off.
+    /// Lowest prediction of all readings with the same metrics, reduced by the errors of fits of other drives.
     pub low: f64,
-    /// The most of them, and as much more.
+    /// Highest prediction, increased likewise.
     pub high: f64,
 }
 
-/// The block of small requests, where points do not say another.
+/// Block size of small requests, unless points have a different one.
 pub(super) const BLOCK: u64 = 4096;
-/// The block of large ones.
+/// Block size of large requests.
 const LARGE: u64 = 128 << 10;
 
-/// A job whose figure is asked for.
+/// Job and metric to predict.
 pub(super) struct Asked {
     pub(super) job: Job,
     pub(super) measure: Measure,
 }
 
-/// Jobs that a user of a drive asks for first.
+/// Jobs of general interest.
 pub(super) fn grid(base: &Base, block: u64) -> Vec<Asked> {
     let small = |write, depth, jobs| Job { write, random: true, block, depth, jobs, span: None };
     let large = |write| Job { write, random: false, block: LARGE, depth: 16, jobs: 1, span: None };
@@ -153,7 +153,7 @@ pub(super) fn grid(base: &Base, block: u64) -> Vec<Asked> {
     jobs.map(|job| Asked { measure: measure(&job), job }).collect()
 }
 
-/// Predictions of the fitted drive, with what other readings make of them.
+/// Predictions of the fitted drive, with those of other readings.
 pub(super) fn predictions(
     grid: &[Asked],
     values: &[f64],
@@ -177,7 +177,7 @@ pub(super) fn predictions(
     grid.iter().zip(values).enumerate().map(one).collect()
 }
 
-/// Every figure of every point.
+/// Every metric of every point.
 pub(super) fn rows(
     points: &[Point],
     documents: &[Document],
@@ -218,7 +218,7 @@ fn name(job: &Job, worn: bool) -> String {
 }
 
 impl Value {
-    /// Of all that was chosen.
+    /// All fitted values.
     pub(super) fn all(chosen: &Chosen, found: &[Solved], base: &Base) -> Vec<Value> {
         let thread = chosen.thread.map(|(us, job)| Value {
             key: Knob::Thread.key(base),
@@ -230,7 +230,7 @@ impl Value {
             measured: us,
             reached: us,
             met: true,
-            why: "what passes between a request's end and the next",
+            why: "time between the end of a request and the next",
         });
         let after = chosen.after.map(|(us, job)| Value {
             key: Knob::CoreAfter.key(base),
@@ -242,7 +242,7 @@ impl Value {
             measured: us,
             reached: us,
             met: true,
-            why: "a core that waits for less is awake",
+            why: "a core that waits for less stays awake",
         });
         thread.into_iter().chain(after).chain(found.iter().map(|one| Value::of(one, base))).collect()
     }
@@ -265,19 +265,19 @@ impl Value {
 }
 
 impl Row {
-    /// How far the simulated figure is off, as a share.
+    /// Relative error of the simulated metric.
     pub fn error(&self) -> Option<f64> {
         self.simulated.map(|simulated| simulated / self.measured - 1.0)
     }
 }
 
 impl Fit {
-    /// Whether every figure that chose a value is met.
+    /// Returns whether every metric that chose a value is met.
     pub fn is_met(&self) -> bool {
         self.values.iter().all(|value| value.met)
     }
 
-    /// Figures that a fit stated a range for, and how many of them are inside.
+    /// Number of metrics inside their stated range, and number with a range.
     pub fn inside(&self) -> (usize, usize) {
         let ranges = self.points.iter().filter_map(|row| Some((row.low?, row.measured, row.high?)));
         ranges.fold((0, 0), |(inside, all), (low, measured, high)| {
@@ -285,7 +285,8 @@ impl Fit {
         })
     }
 
-    /// Mean errors of what was not fitted, and not beyond the drive's queue, as shares: each with its name, how many figures it is of, and the worst of them.
+    /// Mean relative errors of metrics that were not fitted and not beyond the drive's queue: name, error, number of
+    /// metrics, and the worst.
     pub fn errors(&self) -> Vec<(&'static str, f64, usize, &Row)> {
         let is = |row: &Row, write: bool, measure: &str| row.write == write && row.measure == measure;
         let axis = |(name, write, measure): (&'static str, bool, &str)| {
@@ -307,7 +308,7 @@ impl Fit {
         axes.into_iter().filter_map(axis).collect()
     }
 
-    /// The fitted drive as a file that `run` takes.
+    /// Writes the fitted drive as a system file for `run`.
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| toml::Value::String(text.to_owned());
         let mut text = format!(
@@ -337,17 +338,18 @@ impl Fit {
     }
 }
 
-// Range of a prediction: what the readings leave open, widened by how far fits of other drives were off.
+// Range of a prediction: the range over the readings, widened by the errors of fits of other drives.
 
-/// By figure: requests a second, mean, 99th percentile, and percentiles beyond.
+/// Factors by metric: requests per second, mean, 99th percentile, and higher percentiles.
 type Factors = [f64; 4];
 
-/// How far a prediction may be off though the readings agree, as a factor up and down. *Chosen*: the larger of two drives' 90th percentiles, each fitted
-/// from the other by two points, rounded up; what that leaves out, and where it is thin, says `papers/drives/README.md`, "How far a fit may be off".
+/// Possible error of a prediction even if the readings agree, as a factor up and down. *Chosen*: the larger of two
+/// drives' 90th percentiles, each fitted from the other by two points, rounded up; see `papers/drives/README.md`, "How
+/// far a fit may be off", for what that omits and where it is thin.
 struct Factor {
-    /// Where a saturated figure of that direction chose a value.
+    /// Factors where a saturated metric of that direction chose a value.
     known: Factors,
-    /// Where none did.
+    /// Factors where none did.
     open: Factors,
 }
 
@@ -355,7 +357,7 @@ const READS: Factor = Factor { known: [1.15, 1.15, 1.25, 1.3], open: [1.5, 1.5, 
 
 const WRITES: Factor = Factor { known: [1.4, 1.4, 2.0, 2.5], open: [1.6, 1.6, 12.0, 17.0] };
 
-/// The factor of a figure; `is_known`: a saturated figure of that direction chose a value.
+/// Factor of a metric; `is_known`: a saturated metric of that direction chose a value.
 pub fn factor(write: bool, measure: Measure, is_known: bool) -> f64 {
     let Factor { known, open } = if write { WRITES } else { READS };
     let factors = if is_known { known } else { open };
@@ -367,7 +369,7 @@ pub fn factor(write: bool, measure: Measure, is_known: bool) -> f64 {
     }]
 }
 
-/// The range of a figure of which these are all readings.
+/// Range of a metric over these predictions of all readings.
 pub(super) fn stated(readings: impl Iterator<Item = f64>, factor: f64) -> Option<(f64, f64)> {
     let widest = readings.fold(None, |range: Option<(f64, f64)>, value| {
         Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
@@ -386,7 +388,8 @@ mod tests {
         assert_eq!(stated(std::iter::empty(), 1.25), None);
     }
 
-    /// Factors of figures without a point exceed those of measured kinds, and factors of percentiles exceed those of means.
+    /// Factors of figures without a point exceed those of measured kinds, and factors of percentiles exceed those of
+    /// means.
     #[test]
     fn factors_rise_with_what_is_open() {
         for write in [false, true] {

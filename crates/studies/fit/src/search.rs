@@ -1,27 +1,27 @@
-//! Where a rising function comes to a target.
+//! Root search for a rising function.
 
-/// A target is met within this share.
+/// Relative tolerance of the target.
 pub(super) const TOLERANCE: f64 = 0.002;
-/// Looks at the function, at most.
+/// Maximum number of evaluations.
 const LOOKS: u32 = 24;
-/// An interval this narrow, as a share of its end, tells no more.
+/// Relative width of an interval that cannot be refined.
 const NARROW: f64 = 1e-5;
 
-/// Where it was looked for.
+/// Search range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) least: f64,
-    /// Where the search begins.
+    /// Start of the search.
     pub(super) start: f64,
     pub(super) most: f64,
 }
 
-/// What was found.
+/// Result of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Found {
-    /// The nearest place.
+    /// Nearest argument.
     pub(super) at: f64,
-    /// What the function is there.
+    /// Value of the function there.
     pub(super) reached: f64,
 }
 
@@ -31,11 +31,12 @@ impl Found {
     }
 }
 
-/// Looks for the place at which `f`, which never falls, is `target`; the nearest end of the range, if it is nowhere. By false position with the
-/// Illinois rule (Dowell and Jarratt, BIT 11, 1971), by halves where that is slow: functions here have kinks, where one limit takes over from another.
+/// Finds the argument at which the non-decreasing `f` equals `target`, or the nearest end of the range. By false
+/// position with the Illinois rule (Dowell and Jarratt, BIT 11, 1971), by bisection where that is slow: functions here
+/// have kinks, where one limit takes over from another.
 ///
 /// # Errors
-/// Those of the function.
+/// The error of the function.
 pub(super) fn search<E>(
     target: f64,
     range: Range,
@@ -89,7 +90,7 @@ pub(super) fn search<E>(
         let (found, best) = look(at)?;
         nearest = best;
         let rises = found.reached < target;
-        // The end that stays twice counts half, so that it does not stay for ever.
+        // An end kept twice counts half, so that it is not kept forever.
         let share = if rose == Some(rises) { 0.5 } else { 1.0 };
         if rises {
             (low, below, above) = (at, found.reached - target, above * share);

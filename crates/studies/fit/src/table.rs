@@ -1,4 +1,4 @@
-//! A fit as a person likes to read it.
+//! Text form of a fit.
 
 use super::report::{Fit, Prediction, Row, Value};
 use std::fmt::{self, Write};
@@ -30,7 +30,7 @@ impl fmt::Display for Fit {
         };
         table(
             f,
-            ["measured job", "figure", "measured", "fitted drive", "error", "stated range"],
+            ["measured job", "metric", "measured", "fitted drive", "error", "stated range"],
             self.points.iter().map(row),
         )?;
         writeln!(f)?;
@@ -41,12 +41,12 @@ impl fmt::Display for Fit {
         };
         table(
             f,
-            ["predicted job", "figure", "fitted drive", "stated range", "left open"],
+            ["predicted job", "metric", "fitted drive", "stated range", "deviation"],
             self.predictions.iter().map(prediction),
         )?;
         writeln!(f)?;
         for other in &self.readings {
-            let verdict = if other.is_met { "has the same figures" } else { "does not have them" };
+            let verdict = if other.is_met { "has the same metrics" } else { "does not have the same metrics" };
             writeln!(f, "reading: {}: {verdict}", other.name)?;
         }
         self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))?;
@@ -54,7 +54,7 @@ impl fmt::Display for Fit {
             let worst = format!("{} {}", worst.job, percent(worst.error().unwrap_or_default()));
             writeln!(
                 f,
-                "mean error of {name}: {:.1} % over {rows} that were not fitted; the worst: {worst}",
+                "mean error of {name}: {:.1} % over {rows} that were not fitted; worst: {worst}",
                 100.0 * mean
             )?;
         }
@@ -62,7 +62,7 @@ impl fmt::Display for Fit {
         if all > 0 {
             writeln!(
                 f,
-                "inside the stated range: {:.1} % of {all} figures that were not fitted",
+                "inside the stated range: {:.1} % of {all} metrics that were not fitted",
                 100.0 * inside as f64 / all as f64
             )?;
         }
@@ -71,7 +71,7 @@ impl fmt::Display for Fit {
             let short = percent(reached / measured - 1.0);
             writeln!(
                 f,
-                "not met: with {key} = {value} {job} comes to {}, {short}: another part of the drive is the limit",
+                "not met: with {key} = {value} {job} reaches {}, {short}: a different component of the drive is the limit",
                 number(*reached)
             )?;
         }
@@ -79,7 +79,7 @@ impl fmt::Display for Fit {
     }
 }
 
-/// Four significant digits at least, all digits before the point.
+/// Formats at least four significant digits, with all digits before the point.
 fn number(value: f64) -> String {
     let digits = if value.abs() >= 1000.0 {
         0
@@ -95,7 +95,7 @@ fn percent(share: f64) -> String {
     format!("{:+.1} %", 100.0 * share)
 }
 
-/// Columns as wide as they must be.
+/// Writes a table with columns as wide as needed.
 fn table<const N: usize>(
     f: &mut fmt::Formatter<'_>,
     head: [&str; N],

@@ -1,4 +1,4 @@
-//! Which rows a user asks for.
+//! Selection of the rows that a user asks for.
 
 use super::reading::{Choice, begins, find as find_reading};
 use super::study::Entry;
@@ -8,11 +8,11 @@ use config::diag::nearest;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What is done of a target.
+/// Selected part of a target.
 pub struct Chosen {
-    /// The target's name.
+    /// Name of the target.
     pub target: &'static str,
-    /// The reading that its rows are worked out under.
+    /// Reading under which its rows are computed.
     pub(super) reading: Reading,
     pub(super) effort: Effort,
     pub(super) ids: BTreeSet<String>,
@@ -20,7 +20,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// The reading with its choices, a line each; none for a target that is read in one way.
+    /// Describes the reading with its choices, one per line; `None` for a target with a single reading.
     pub fn read_as(&self) -> Option<String> {
         let Reading { id, about, decided, choices, .. } = &self.reading;
         if id.is_empty() {
@@ -34,7 +34,7 @@ impl Chosen {
     }
 }
 
-/// Cases or rows that were chosen.
+/// Selected cases or rows.
 pub(super) enum Tasks {
     Cases(Vec<Case>),
     Study(Vec<Entry>),
@@ -66,12 +66,13 @@ impl Tasks {
     }
 }
 
-/// What a name (a target, or `all`) and the rows `only` choose: the rows of these ids, or whose ids begin with one of them; everything
-/// if there are none. A target of which nothing is chosen is left out. Rows are worked out under `reading`, or under each target's first.
+/// Selects rows by a target name (or `all`) and by `only`: rows with these ids, or whose ids begin with one of them;
+/// all rows if `only` is empty. Targets without selected rows are omitted. Rows are computed under `reading`, or each
+/// target's first.
 ///
 /// # Errors
-/// A target that there is not, a row's name that chooses nothing, or a reading that the target does not have, with what exists and the
-/// nearest spelling.
+/// The target does not exist, a row's name selects nothing, or the target does not have the reading; the diagnostic
+/// lists what exists and the nearest spelling.
 pub fn choose(
     name: &str,
     only: &[String],
@@ -90,20 +91,20 @@ pub fn choose(
     of(&targets, only, effort, reading)
 }
 
-/// The targets of a name: one, or `all`.
+/// Targets of a name: one, or `all`.
 fn find(name: &str) -> Result<Vec<&'static Target>, Diagnostic> {
     if name == "all" {
         return Ok(TARGETS.iter().collect());
     }
     match TARGETS.iter().find(|t| t.name == name) {
         Some(target) => Ok(vec![target]),
-        None => Err(Diagnostic::new(format!("there is no target `{name}`"))
+        None => Err(Diagnostic::new(format!("unknown target `{name}`"))
             .allowed(name, TARGETS.iter().map(|t| t.name).chain(["all"]))
             .help(TARGETS.iter().map(|t| format!("{}: {}", t.name, t.about)).collect::<Vec<_>>().join("; "))),
     }
 }
 
-/// As [`choose`], of these targets.
+/// Selects from these targets; see [`choose`].
 pub(super) fn of(
     targets: &[&'static Target],
     only: &[String],
@@ -130,7 +131,7 @@ pub(super) fn of(
 }
 
 fn unknown(name: &str, ids: &[String], targets: &[&'static Target], effort: Effort) -> Diagnostic {
-    let mut fault = Diagnostic::new(format!("no row's id is `{name}` or begins with it"))
+    let mut fault = Diagnostic::new(format!("no row id is or begins with `{name}`"))
         .allowed(name, listed(name, ids));
     let all: BTreeSet<&str> = ids.iter().flat_map(|id| beginnings(id)).collect();
     fault.nearest = nearest(name, all).map(str::to_owned);
@@ -139,22 +140,22 @@ fn unknown(name: &str, ids: &[String], targets: &[&'static Target], effort: Effo
         Tasks::of(target, Effort::Whole, &reading).ids().iter().any(|id| begins(id, name))
     };
     if effort != Effort::Whole && targets.iter().any(|target| has(target)) {
-        return fault.help("such rows take hours: they are there with --full");
+        return fault.help("such rows take hours: add --full");
     }
     let elsewhere = TARGETS.iter().filter(|target| !targets.iter().any(|of| of.name == target.name));
     match elsewhere.filter(|target| has(target)).map(|target| target.name).next() {
         Some(other) => fault.help(format!("`{other}` has it: nandscape reproduce {other} --only {name}")),
-        None => fault.help("--only takes the id of a row, or its beginning up to a point"),
+        None => fault.help("--only takes the id of a row, or a prefix of it that ends at a dot"),
     }
 }
 
-/// An id's beginnings up to its points, and itself.
+/// Prefixes of an id that end at its dots, and the id itself.
 fn beginnings(id: &str) -> impl Iterator<Item = &str> {
     id.match_indices('.').map(|(at, _)| &id[..at]).chain([id])
 }
 
-/// What can stand in a name's place: what is known of it up to one of its points, one part longer; further parts as long as there
-/// is one only. So the parts of a paper are listed, not its name.
+/// Possible continuations of a name: its longest known prefix with one more component, and further ones as long as they
+/// are unique. So the components of a paper are listed, not its name.
 fn listed(name: &str, ids: &[String]) -> Vec<String> {
     let known = beginnings(name).filter(|part| ids.iter().any(|id| begins(id, part)));
     let mut from = known.last().unwrap_or_default().to_owned();

@@ -1,18 +1,18 @@
-//! A paper's figures: `papers/<name>/expected.toml`, and what stands within tolerance of them.
+//! Values of a paper: `papers/<name>/expected.toml`, and their tolerances.
 //!
-//! The rules are those at the head of each file.
+//! The rules are stated at the head of each file.
 
 use super::{Row, Rule};
 use config::Diagnostic;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Share of the paper's value that ours may differ by.
+/// Relative tolerance to the paper's value.
 const WITHIN: f64 = 0.25;
-/// Percentages below 100: at least and at most so many points.
+/// Tolerance of percentages below 100, in points: minimum and maximum.
 const POINTS: (f64, f64) = (2.0, 10.0);
 
-/// One figure of a paper.
+/// Value of a paper.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Figure {
     pub(crate) id: String,
@@ -27,10 +27,11 @@ pub(crate) struct Figure {
     value: Option<toml::Value>,
     #[serde(default)]
     note: String,
-    /// Of a table with one unit: its columns.
+    /// Columns, for a table with one unit.
     #[serde(default)]
     columns: Vec<String>,
-    /// Of a table: the values of each program, in the order of its columns; `unit` names them where it is not one for all.
+    /// Values of each program, for a table, in the order of its columns; `unit` names the columns if they have
+    /// different units.
     #[serde(flatten)]
     programs: BTreeMap<String, toml::Value>,
 }
@@ -63,7 +64,7 @@ enum Comparison {
     Grid,
 }
 
-/// The figures of a paper.
+/// Values of a paper.
 pub(crate) struct Expected {
     figures: Vec<Figure>,
 }
@@ -74,23 +75,23 @@ struct File {
 }
 
 impl Expected {
-    /// Reads the text of an `expected.toml`.
+    /// Parses the text of an `expected.toml`.
     ///
     /// # Panics
-    /// If it is malformed, or a figure has an unknown key: the files ship with the program.
+    /// The text is malformed, or has an unknown key: the files ship with the program.
     pub(crate) fn read(text: &str) -> Expected {
         let file: File = toml::from_str(text).expect("expected.toml ships with the program");
         Expected { figures: file.target.into_iter().flat_map(Figure::cells).collect() }
     }
 
-    /// All figures, in the order of the file. A table has one for each program and column: `table.program.column`.
+    /// All values, in the order of the file. A table has one for each program and column: `table.program.column`.
     pub(crate) fn figures(&self) -> &[Figure] {
         &self.figures
     }
 }
 
 impl Figure {
-    /// The figures of a table; a figure that is none stays as it is.
+    /// Expands a table into its values; any other entry stays unchanged.
     fn cells(self) -> Vec<Figure> {
         if self.value.is_some() {
             let unknown = self.programs.keys().next();
@@ -121,13 +122,13 @@ impl Figure {
         rows.collect()
     }
 
-    /// The paper's value, if it is one number.
+    /// Value of the paper, if it is a single number.
     pub(crate) fn number(&self) -> Option<f64> {
         let value = self.value.as_ref()?;
         value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
     }
 
-    /// The paper's order: groups, the best first.
+    /// Order of the paper: groups, the best first.
     pub(crate) fn groups(&self) -> Vec<Vec<String>> {
         let list = |value: &toml::Value| value.as_array().cloned().unwrap_or_default();
         let names =
@@ -135,7 +136,7 @@ impl Figure {
         self.value.as_ref().map(list).unwrap_or_default().iter().map(names).collect()
     }
 
-    /// How ours is held against the paper's.
+    /// Rule that compares ours with the paper's.
     fn rule(&self, paper: f64) -> Rule {
         match self.cmp {
             Comparison::AtLeast => Rule::AtLeast,
@@ -160,20 +161,20 @@ impl Figure {
         }
     }
 
-    /// The row of a figure that is a number.
+    /// Builds the row of a numeric value.
     ///
     /// # Errors
-    /// A figure that is none.
+    /// The value is not a number.
     pub(crate) fn row(&self, measured: f64, note: impl Into<String>) -> Result<Row, Diagnostic> {
         let paper = self
             .number()
-            .ok_or_else(|| Diagnostic::new(format!("the paper's value of {} is no number", self.id)))?;
+            .ok_or_else(|| Diagnostic::new(format!("the paper's value of {} is not a number", self.id)))?;
         let signs_agree = measured == 0.0 || paper == 0.0 || measured.signum() == paper.signum();
         let row = Row::new(self.id.clone(), unit(&self.unit), paper, measured, self.rule(paper));
         Ok(Row { within: row.within.map(|within| within && signs_agree), ..self.finish(row, note.into()) })
     }
 
-    /// The row of an order: `values` of each name, more is better. Ours is 1 if every group lies above the next.
+    /// Builds the row of an order: `values` of each name, more is better. Ours is 1 if every group lies above the next.
     pub(crate) fn order(&self, values: &[(&str, f64)], note: impl Into<String>) -> Row {
         let of = |name: &String| values.iter().find(|(n, _)| n == name).map_or(f64::NAN, |(_, value)| *value);
         let holds = self
@@ -188,13 +189,13 @@ impl Figure {
         )
     }
 
-    /// The row of a property: ours is 1 if it holds.
+    /// Builds the row of a property: ours is 1 if it holds.
     pub(crate) fn holds(&self, holds: bool, note: impl Into<String>) -> Row {
         let row = Row::new(self.id.clone(), "holds", 1.0, f64::from(u8::from(holds)), Rule::Exact);
         self.finish(row, note.into())
     }
 
-    /// The row of a grid: ours is what the paper's point reaches of the best point's value.
+    /// Builds the row of a grid: ours is the value at the paper's point relative to that at the best point.
     pub(crate) fn grid(&self, share_of_best: f64, note: impl Into<String>) -> Row {
         let row = Row::new(self.id.clone(), "of best", 1.0, share_of_best, Rule::Points(0.01));
         self.finish(row, note.into())
@@ -212,7 +213,7 @@ impl Figure {
     }
 }
 
-/// The unit as rows have it.
+/// Unit in the form of rows.
 fn unit(text: &str) -> &'static str {
     match text {
         "x" => "x",

@@ -1,10 +1,10 @@
-//! Reproduction: rows of a reference value (a closed form, another simulator's figure) beside ours.
+//! Reproduction: rows of a reference value (a closed form, or a value of a different simulator) beside ours.
 //!
-//! A target is a list of cases; a case is what one run, or a few that belong together, can say, as a few rows. Cases
-//! share nothing, so that they run side by side with the same result as one after another.
+//! A target is a list of cases; a case is a few rows from one run, or a few related runs. Cases share nothing, so they
+//! run in parallel with the same result as one after another.
 //!
-//! * Knows papers, other simulators and measured drives, with their figures.
-//! * Does not know how a figure comes about: it runs plans and reads documents.
+//! * Knows papers, other simulators and measured drives, with their values.
+//! * Does not know how a value arises: it runs plans and reads documents.
 //! * Read first: `study.rs`; then a folder of a paper, such as `zng/`.
 
 mod astriflash;
@@ -35,26 +35,26 @@ use config::Diagnostic;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use study::Entry;
 
-/// Something that is reproduced.
+/// Target of a reproduction.
 pub struct Target {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description in one line.
     pub about: &'static str,
-    /// The text of its `readings.toml`; empty for a target that is read in one way.
+    /// Text of its `readings.toml`; empty for a target with a single reading.
     readings: &'static str,
     work: Work,
 }
 
-/// What is to be done for a target.
+/// Work of a target.
 enum Work {
-    /// Cases that share nothing.
+    /// Independent cases.
     Cases(fn() -> Vec<Case>),
     /// Rows that share runs.
     Study(fn(Effort, &Reading) -> Vec<Entry>),
 }
 
-/// Everything that can be reproduced. A new target is a folder and a line.
+/// All targets. A new target is a folder and a line.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "theory",
@@ -106,28 +106,28 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// How long runs are.
+/// Length of runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// Everything, with several seeds and confidence intervals where rows are means: hours for a paper.
+    /// Full length, with several seeds and confidence intervals where rows are means: hours for a paper.
     Whole,
-    /// As long as the tolerances ask for: minutes for everything.
+    /// Length required by the tolerances: minutes for everything.
     Full,
-    /// As short as a test may be. Where that leaves statistical uncertainty, tolerances are wider by it.
+    /// Length of a test. Tolerances are widened by the remaining statistical uncertainty.
     Quick,
 }
 
-/// What a case is given.
+/// Context of a case.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) effort: Effort,
     pub(crate) stop: &'a AtomicBool,
-    /// Counts the checks that runs have passed beside their rows.
+    /// Count of checks that runs have passed beside their rows.
     pub(crate) checks: &'a AtomicUsize,
 }
 
 impl Context<'_> {
-    /// One of two counts, by the effort.
+    /// Chooses one of two counts by the effort.
     pub(crate) fn choose<T>(&self, full: T, quick: T) -> T {
         match self.effort {
             Effort::Whole | Effort::Full => full,
@@ -138,7 +138,7 @@ impl Context<'_> {
 
 type Run = dyn Fn(&Context<'_>) -> Result<Vec<Row>, Diagnostic> + Send + Sync;
 
-/// Runs that belong together.
+/// Related runs.
 pub(crate) struct Case {
     /// Ids of its rows.
     ids: Vec<String>,
@@ -146,7 +146,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// A case that yields a row for each of `ids`.
+    /// Creates a case that yields a row for each of `ids`.
     pub(crate) fn new(
         ids: impl IntoIterator<Item = String>,
         run: impl Fn(&Context<'_>) -> Result<Vec<Row>, Diagnostic> + Send + Sync + 'static,

@@ -5,11 +5,11 @@ use config::Diagnostic;
 use machine::result::Document;
 use stats::student_t_quantile;
 
-/// A value of each run, named by its workload.
+/// Values of runs, named by workload.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values(Vec<(String, f64)>);
 
-/// What is read from a run.
+/// Metric read from a run.
 pub(crate) type Metric = fn(&Document) -> Result<f64, Diagnostic>;
 
 /// Programs of a point, without their parameters.
@@ -22,19 +22,19 @@ fn name(point: &Point) -> String {
 }
 
 impl Values {
-    /// The metric of each point.
+    /// Metric of each point.
     ///
     /// # Errors
-    /// A run that failed.
+    /// A run failed.
     pub(crate) fn of(found: &Found, points: &[Point], metric: Metric) -> Result<Values, Diagnostic> {
         let value = |point: &Point| Ok((name(point), metric(found.get(point)?)?));
         points.iter().map(value).collect::<Result<_, _>>().map(Values)
     }
 
-    /// The ratio of a metric, point by point.
+    /// Ratio of a metric, point by point.
     ///
     /// # Errors
-    /// A run that failed.
+    /// A run failed.
     pub(crate) fn ratios(
         found: &Found,
         over: &[Point],
@@ -44,14 +44,14 @@ impl Values {
         Ok(Values::of(found, over, metric)?.over(Values::of(found, under, metric)?))
     }
 
-    /// The ratio to another value of the same runs, in the same order.
+    /// Ratio to values of the same runs, in the same order.
     pub(crate) fn over(self, under: Values) -> Values {
         let pairs = self.0.into_iter().zip(under.0);
         Values(pairs.map(|((name, a), (_, b))| (name, a / b)).collect())
     }
 
-    /// Half the width of the 95 % confidence interval of the arithmetic mean over workloads, where each workload ran with so many
-    /// seeds, which follow each other; none for a single seed.
+    /// Half width of the 95 % confidence interval of the arithmetic mean over workloads, where each workload ran with
+    /// the same number of consecutive seeds; `None` for a single seed.
     pub(crate) fn interval(&self, seeds: usize) -> Option<f64> {
         if seeds < 2 {
             return None;
@@ -72,18 +72,18 @@ impl Values {
         Values(values)
     }
 
-    /// Each value changed.
+    /// Applies a function to each value.
     pub(crate) fn map(self, change: impl Fn(f64) -> f64) -> Values {
         Values(self.0.into_iter().map(|(name, value)| (name, change(value))).collect())
     }
 
-    /// The sum with another value of the same runs, in the same order.
+    /// Sum with values of the same runs, in the same order.
     pub(crate) fn plus(self, other: Values) -> Values {
         let pairs = self.0.into_iter().zip(other.0);
         Values(pairs.map(|((name, a), (_, b))| (name, a + b)).collect())
     }
 
-    /// The product with another value of the same runs, in the same order.
+    /// Product with values of the same runs, in the same order.
     pub(crate) fn times(self, other: Values) -> Values {
         let pairs = self.0.into_iter().zip(other.0);
         Values(pairs.map(|((name, a), (_, b))| (name, a * b)).collect())
@@ -93,12 +93,12 @@ impl Values {
         self.0.len() as f64
     }
 
-    /// The geometric mean.
+    /// Geometric mean.
     pub(crate) fn geometric(&self) -> f64 {
         libm::exp(self.0.iter().map(|(_, v)| libm::log(*v)).sum::<f64>() / self.count())
     }
 
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub(crate) fn arithmetic(&self) -> f64 {
         self.0.iter().map(|(_, v)| v).sum::<f64>() / self.count()
     }
@@ -107,17 +107,17 @@ impl Values {
         self.count() / self.0.iter().map(|(_, v)| 1.0 / v).sum::<f64>()
     }
 
-    /// The largest.
+    /// Maximum.
     pub(crate) fn max(&self) -> f64 {
         self.0.iter().map(|(_, v)| *v).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The smallest.
+    /// Minimum.
     pub(crate) fn min(&self) -> f64 {
         self.0.iter().map(|(_, v)| *v).fold(f64::INFINITY, f64::min)
     }
 
-    /// Half the width of the 95 % confidence interval of the geometric mean, as a factor; none for a single value.
+    /// Half width of the 95 % confidence interval of the geometric mean, as a factor; `None` for a single value.
     fn spread(&self) -> Option<f64> {
         let n = self.count();
         if n < 2.0 {
@@ -129,13 +129,13 @@ impl Values {
         Some(libm::exp(student_t_quantile(0.975, self.0.len() as u32 - 1) * (variance / n).sqrt()))
     }
 
-    /// Every value.
+    /// Formats every value.
     pub(crate) fn each(&self) -> String {
         let each: Vec<String> = self.0.iter().map(|(name, v)| format!("{name} {v:.3}")).collect();
         each.join(", ")
     }
 
-    /// Every value, and the means that are not the row's.
+    /// Formats every value, and the means that are not the row's.
     pub(crate) fn note(&self) -> String {
         // A value of zero has no logarithm.
         let spread = self
@@ -167,7 +167,8 @@ mod tests {
         assert_eq!(squares.over(values).max(), 4.0);
     }
 
-    /// Means of the seeds are 2, 4 and 6: a variance of 4 over three seeds, and a quantile of 4.303 for two degrees of freedom.
+    /// Means of the seeds are 2, 4 and 6: a variance of 4 over three seeds, and a quantile of 4.303 for two degrees of
+    /// freedom.
     #[test]
     fn the_interval_is_of_the_means_of_the_seeds() {
         let of = |values: &[f64]| Values(values.iter().map(|v| (String::new(), *v)).collect());

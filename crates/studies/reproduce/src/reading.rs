@@ -1,7 +1,7 @@
-//! Readings of a paper: one answer to everything that it leaves open, for all of its rows, as data beside its figures.
+//! Readings of a paper: answers to all that it leaves open, for all of its rows, as data beside its figures.
 //!
-//! `papers/NAME/readings.toml` lists them; the first is the default. Sets of a reading stand before those of a row's own
-//! points, which override them; choices of a study (how a figure is read) are the study's own type.
+//! `papers/NAME/readings.toml` lists them; the first is the default. Overrides of a reading come before those of a
+//! row's own points, which take precedence; choices of a study (how a figure is read) have the study's own type.
 
 use super::Evidence;
 use super::study::Entry;
@@ -10,40 +10,40 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-/// A reading of a paper.
+/// Reading of a paper.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reading {
-    /// The name that `--reading` takes.
+    /// Name for `--reading`.
     pub(crate) id: String,
-    /// The reading in one line.
+    /// Description in one line.
     pub(crate) about: String,
-    /// The day on which it was decided, before it was run whole.
+    /// Day of the decision, before the reading was run in full.
     pub(crate) decided: String,
-    /// The choices that it consists of.
+    /// Choices of the reading.
     #[serde(default, rename = "choice")]
     pub(crate) choices: Vec<Choice>,
-    /// Ids of rows, or their beginnings, whose figures had been seen.
+    /// Ids of rows, or their prefixes, whose values had been seen.
     #[serde(default)]
     seen: Vec<String>,
-    /// Ids among `seen` that the choices cannot move, or their beginnings.
+    /// Ids among `seen`, or their prefixes, that the choices cannot affect.
     #[serde(default)]
     clean: Vec<String>,
-    /// Whether it is the first of its file, which variants stand beside.
+    /// Whether it is the first of its file; variants accompany that one.
     #[serde(skip)]
     pub(crate) is_first: bool,
 }
 
-/// One choice of a reading or a variant.
+/// Choice of a reading or a variant.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Choice {
-    /// The choice in a few words.
+    /// Short description.
     pub(crate) about: String,
-    /// The paper's sentence, or another source, that carries it.
+    /// Sentence of the paper, or another source, that supports it.
     #[serde(default)]
     pub(crate) sentence: String,
-    /// Systems that `set` applies to; all of the paper's if none is named.
+    /// Systems that `set` applies to; all of the paper's if empty.
     #[serde(default)]
     systems: Vec<String>,
     /// Assignments of keys, as `--set` takes them.
@@ -54,21 +54,21 @@ pub(crate) struct Choice {
     study: toml::Table,
 }
 
-/// Rows under a choice beside the reading's own; they do not count.
+/// Rows under a different choice, beside the reading's own; they do not count.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Variant {
-    /// The name that its rows have behind the paper's.
+    /// Suffix of its rows' names.
     pub(crate) id: String,
-    /// Ids of the paper's rows that are shown, or their beginnings.
+    /// Ids of the paper's rows to show, or their prefixes.
     pub(crate) rows: Vec<String>,
-    /// Ids or beginnings left out of `rows`.
+    /// Ids or prefixes excluded from `rows`.
     #[serde(default)]
     pub(crate) without: Vec<String>,
-    /// Programs that the rows are read from, where these are not all.
+    /// Programs that the rows use, if not all.
     #[serde(default)]
     pub(crate) programs: Vec<String>,
-    /// Whether its rows stand beside the paper's without `--full` as well.
+    /// Whether its rows are shown without `--full` as well.
     #[serde(default)]
     pub(crate) beside: bool,
     #[serde(rename = "choice")]
@@ -82,7 +82,7 @@ struct File {
     reading: Vec<Reading>,
     #[serde(default)]
     variant: Vec<Variant>,
-    /// Names of ids that variants show together: `@name` in `rows` and `without`.
+    /// Named lists of ids that variants share: `@name` in `rows` and `without`.
     #[serde(default)]
     groups: BTreeMap<String, Vec<String>>,
 }
@@ -91,7 +91,7 @@ fn file(text: &str) -> File {
     toml::from_str(text).unwrap_or_else(|fault| panic!("readings.toml ships with the program: {fault}"))
 }
 
-/// The readings of a `readings.toml`; one without choices or name if there are none.
+/// Readings of a `readings.toml`; one without choices or name if the file has none.
 pub(super) fn readings(text: &str) -> Vec<Reading> {
     let mut all = file(text).reading;
     if all.is_empty() {
@@ -101,7 +101,7 @@ pub(super) fn readings(text: &str) -> Vec<Reading> {
     all
 }
 
-/// The variants of a `readings.toml`.
+/// Variants of a `readings.toml`.
 pub(super) fn variants(text: &str) -> Vec<Variant> {
     let File { variant, groups, .. } = file(text);
     let ids = |name: String| match name.strip_prefix('@') {
@@ -119,10 +119,10 @@ pub(super) fn variants(text: &str) -> Vec<Variant> {
     variant.into_iter().map(of).collect()
 }
 
-/// The reading of this id of a target's; the first if none is named.
+/// Returns the reading with this id of a target, or the first if no id is given.
 ///
 /// # Errors
-/// An id that the target does not have, with those that it has.
+/// The target does not have the id; the diagnostic lists those that it has.
 pub(super) fn find(target: &str, text: &str, id: Option<&str>) -> Result<Reading, Diagnostic> {
     let mut all = readings(text);
     let Some(id) = id else { return Ok(all.swap_remove(0)) };
@@ -131,19 +131,19 @@ pub(super) fn find(target: &str, text: &str, id: Option<&str>) -> Result<Reading
     }
     let fault = Diagnostic::new(format!("`{target}` has no reading `{id}`"));
     if all[0].id.is_empty() {
-        return Err(fault.help(format!("`{target}` is read in one way: leave --reading out")));
+        return Err(fault.help(format!("`{target}` has only one reading: omit --reading")));
     }
     let lines: Vec<String> = all.iter().map(|reading| format!("{}: {}", reading.id, reading.about)).collect();
     Err(fault.allowed(id, all.iter().map(|reading| reading.id.as_str())).help(lines.join("; ")))
 }
 
-/// The assignments of choices for a system, in their order.
+/// Assignments of choices for a system, in order.
 pub(crate) fn sets<'a>(choices: &'a [Choice], system: &str) -> Vec<&'a str> {
     let applies = |choice: &&Choice| choice.systems.is_empty() || choice.systems.iter().any(|s| s == system);
     choices.iter().filter(applies).flat_map(|choice| choice.set.iter().map(String::as_str)).collect()
 }
 
-/// The study's own choices: fields of later choices replace those of earlier ones.
+/// Choices in the study's own type: fields of later choices replace those of earlier ones.
 pub(crate) fn study<T: DeserializeOwned>(choices: &[Choice]) -> T {
     let mut all = toml::Table::new();
     for choice in choices {
@@ -153,7 +153,7 @@ pub(crate) fn study<T: DeserializeOwned>(choices: &[Choice]) -> T {
 }
 
 impl Reading {
-    /// The entry with the evidence that the reading leaves its row, unless the entry has less of its own.
+    /// Entry with the evidence that the reading leaves its row, unless the entry's own is weaker.
     pub(super) fn judged(&self, entry: Entry) -> Entry {
         let is_of = |ids: &[String]| ids.iter().any(|id| begins(&entry.id, id));
         if !is_of(&self.seen) || is_of(&self.clean) {
@@ -168,14 +168,14 @@ impl Reading {
 }
 
 impl Variant {
-    /// Whether it shows the row of this id, without the paper's name.
+    /// Returns whether the variant shows the row of this id, without the paper's name.
     pub(crate) fn shows(&self, id: &str) -> bool {
         let is_of = |ids: &[String]| ids.iter().any(|name| begins(id, name));
         is_of(&self.rows) && !is_of(&self.without)
     }
 }
 
-/// Whether `name` is the id, or its beginning up to one of its points; `*` begins every id.
+/// Returns whether `name` is the id, or a prefix of it in whole components; `*` matches every id.
 pub(super) fn begins(id: &str, name: &str) -> bool {
     name == "*" || id.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

@@ -1,12 +1,12 @@
-//! One row: a reference value beside ours.
+//! Row: a reference value beside ours.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// The kind of a row whose value must come out of simulated runs, and that counts.
+/// Kind of a row that counts, and whose value must come from simulated runs.
 pub(super) const MEASURED: &str = "measured";
 
-/// How a measured value is held against its reference.
+/// Rule that compares a measured value with its reference.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Rule {
     /// Equal, bit for bit.
@@ -28,9 +28,9 @@ pub enum Rule {
         /// Half width of the confidence interval, in the row's unit.
         half_width: f64,
     },
-    /// Within so much of the reference, in the row's unit.
+    /// Within this distance of the reference, in the row's unit.
     Points(f64),
-    /// A gain in per cent: 100 per cent and ours, over 100 per cent and the reference, within this share of one.
+    /// Gain in per cent: the share applies to 100 per cent plus ours, over 100 per cent plus the reference.
     Gain(f64),
     /// Not below the reference.
     AtLeast,
@@ -41,7 +41,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Whether `measured` stands beside `paper` as the rule demands. Nothing stands beside what is no number, or without end.
+    /// Returns whether `measured` satisfies the rule for `paper`. A value that is not finite never does.
     pub fn holds(&self, paper: f64, measured: f64) -> bool {
         if !(paper.is_finite() && measured.is_finite()) {
             return false;
@@ -60,7 +60,7 @@ impl Rule {
         }
     }
 
-    /// The same rule for a run so short that `half_width` of uncertainty is left.
+    /// Same rule for a short run, with `half_width` of uncertainty added.
     pub(crate) fn sampled(self, half_width: f64) -> Rule {
         match self {
             Rule::Share(share) | Rule::Interval { share, .. } => Rule::Sampled { share, half_width },
@@ -91,20 +91,20 @@ impl Serialize for Rule {
     }
 }
 
-/// A share in per cent, without the digits that binary fractions leave behind.
+/// Formats a share in per cent, without the digits of binary fractions.
 fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
-/// What stands behind a measured value.
+/// Evidence of a measured value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Evidence {
-    /// Everything that it depends on was decided before it had been seen.
+    /// Decided entirely before the value had been seen.
     Clean,
-    /// It had been seen when something was corrected, for which there is a source beside the figure.
+    /// Seen when something was corrected that has a source other than the value.
     Seen,
-    /// A value was chosen by the figure, or by one that goes with it.
+    /// Used to choose a parameter, directly or through a related value.
     Fit,
 }
 
@@ -118,34 +118,34 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// A reference value beside ours.
+/// Reference value beside ours.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// Its name, by which `--only` selects it.
+    /// Name, by which `--only` selects it.
     pub id: String,
-    /// Formula and citation, or the place of the figure.
+    /// Formula and citation, or place in the source.
     #[serde(rename = "where")]
     pub place: String,
     /// Unit of both values.
     pub unit: &'static str,
-    /// What the reference value is: `measured` if ours must come out of simulated runs.
+    /// Origin of the reference value: `measured` if ours must come from simulated runs.
     pub kind: &'static str,
-    /// The reference value.
+    /// Reference value.
     pub paper: f64,
-    /// Ours; none if the run that should have given it failed, or its data is not here.
+    /// Our value; `None` if its run failed or its data is missing.
     pub measured: Option<f64>,
-    /// The tolerance, or how else the two are compared.
+    /// Tolerance, or another comparison.
     pub tolerance: Rule,
-    /// Whether ours stands as the tolerance demands; none if the row was skipped, because its data is not here.
+    /// Whether our value is within the tolerance; `None` if the row was skipped for missing data.
     pub within: Option<bool>,
-    /// What a value within its tolerance proves.
+    /// Evidence of a value within its tolerance.
     pub evidence: Evidence,
-    /// What a reader must know: configuration, statistics, the sum's parts.
+    /// Notes: configuration, statistics, the terms of a sum.
     pub note: String,
 }
 
 impl Row {
-    /// A row judged by its rule.
+    /// Creates a row and judges it by its rule.
     pub(crate) fn new(
         id: impl Into<String>,
         unit: &'static str,
@@ -167,24 +167,24 @@ impl Row {
         }
     }
 
-    /// A row of a sweep, which counts as no figure of the paper.
+    /// Marks a row of a sweep, which does not count.
     pub(crate) fn swept(self) -> Row {
         Row { kind: "sweep", evidence: Evidence::Clean, ..self }
     }
 
-    /// Says where the reference value comes from.
+    /// Sets the place of the reference value.
     pub(crate) fn place(mut self, place: impl Into<String>) -> Row {
         self.place = place.into();
         self
     }
 
-    /// Says what a reader must know.
+    /// Sets the notes.
     pub(crate) fn note(mut self, note: impl Into<String>) -> Row {
         self.note = note.into();
         self
     }
 
-    /// Adds to what a reader must know.
+    /// Adds to the notes.
     pub(crate) fn remark(mut self, remark: &str) -> Row {
         self.note = [self.note.as_str(), remark]
             .into_iter()
@@ -194,28 +194,28 @@ impl Row {
         self
     }
 
-    /// A row whose run failed.
+    /// Creates a row whose run failed.
     pub(crate) fn failed(id: &str, why: impl fmt::Display) -> Row {
         Row { measured: None, within: Some(false), ..Row::new(id, "", 0.0, 0.0, Rule::Exact) }
             .note(format!("no value: {why}"))
     }
 
-    /// The same row where it cannot be measured, for want of a file of the data sets. It contradicts nothing.
+    /// Marks a row as skipped for a missing file of the data sets. It contradicts nothing.
     pub(crate) fn skipped(self, file: &str) -> Row {
         Row { measured: None, within: None, ..self }.note(format!("skipped: no data ({file})"))
     }
 
-    /// Whether the row was skipped: it is neither within its tolerance nor off it.
+    /// Returns whether the row was skipped: it is neither within its tolerance nor outside.
     pub fn is_skipped(&self) -> bool {
         self.within.is_none()
     }
 
-    /// Whether ours came out of simulated runs and counts.
+    /// Returns whether our value comes from simulated runs and counts.
     pub(crate) fn is_measured(&self) -> bool {
         self.kind == MEASURED && !self.is_skipped()
     }
 
-    /// Measured less reference: as a share of the reference in per cent, or as it is where that says nothing.
+    /// Measured minus reference: in per cent of the reference, or absolute where that is not meaningful.
     pub fn difference(&self) -> Option<Difference> {
         let measured = self.measured?;
         let apart = measured - self.paper;
@@ -227,7 +227,7 @@ impl Row {
     }
 }
 
-/// How far a measured value is from its reference.
+/// Difference between a measured value and its reference.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Difference {
     /// In the row's unit.

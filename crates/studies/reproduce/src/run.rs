@@ -1,4 +1,4 @@
-//! Running the cases of a target, as tasks side by side that are given up within a moment.
+//! Runs the cases of a target as parallel tasks that can be abandoned at once.
 
 use super::choose::{Chosen, Tasks};
 use super::reading::Choice;
@@ -12,41 +12,42 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Makes what keeps states for runs of these plans while they go on; nothing for runs that each make their own.
+/// Factory of a state store for runs of these plans; `None` if each run makes its own states.
 pub type Sharing<'a> = dyn Fn(&[Plan]) -> Option<Arc<dyn States + Send + Sync>> + 'a;
 
-/// How rows are worked out.
+/// Options of a computation of rows.
 pub struct Request<'a> {
-    /// Cases or runs that go on at once, at least one. Results do not depend on it.
+    /// Number of parallel cases or runs, at least one. Results do not depend on it.
     pub jobs: usize,
-    /// Set to leave out what has not begun and to leave what has: a report comes within a moment.
+    /// Stop flag: pending work is skipped and running work abandoned, and the report comes at once.
     pub stop: &'static AtomicBool,
-    /// Told how many cases, runs or rows are done, of how many.
+    /// Callback with the number of cases, runs or rows done, and the total.
     pub progress: &'a dyn Fn(usize, usize),
-    /// Asked before runs that may share states. Results do not depend on it.
+    /// Called before runs that may share states. Results do not depend on it.
     pub states: &'a Sharing<'a>,
 }
 
-/// What a target has come to.
+/// Report on a target.
 pub struct Report {
-    /// The target's name.
+    /// Name of the target.
     pub target: &'static str,
-    /// Its rows, families in the order of the target's list.
+    /// Rows, families in the order of the target's list.
     pub rows: Vec<Row>,
-    /// Checks that its runs have passed beside the rows: Little's law on each queue. A run that fails one yields no row.
+    /// Number of checks that its runs have passed beside the rows: Little's law on each queue. A run that fails one
+    /// yields no row.
     pub checks: usize,
-    /// Whether rows are missing because the run was ended early.
+    /// Whether rows are missing because of an interrupt.
     pub partial: bool,
 }
 
 impl Report {
-    /// Whether every row that could be measured is within its tolerance, and none is missing.
+    /// Returns whether every row that could be measured is within its tolerance, and none is missing.
     pub fn ok(&self) -> bool {
         !self.partial && self.rows.iter().all(|row| row.within != Some(false))
     }
 }
 
-/// Works out what is chosen of a target.
+/// Computes the selected rows of a target.
 pub fn run(chosen: Chosen, request: &Request<'_>) -> Report {
     let Chosen { target, reading, effort, ids, tasks } = chosen;
     match tasks {
@@ -91,7 +92,8 @@ fn run_study(target: &'static str, choices: &[Choice], entries: Vec<Entry>, requ
     Report { target, rows, checks: 0, partial }
 }
 
-/// Runs those points that are not found yet, each with what the choices set before its own; whether all have come to something.
+/// Runs the points that are not done yet, with the overrides of the choices before their own; returns whether all have
+/// ended.
 fn run_points(
     mut points: BTreeSet<Point>,
     choices: &[Choice],
@@ -114,7 +116,7 @@ fn run_points(
     all
 }
 
-/// The rows of a case, and how many checks its runs have passed.
+/// Rows of a case, and the number of checks that its runs have passed.
 fn run_case(case: &Case, effort: Effort, stop: &AtomicBool) -> (Vec<Row>, usize) {
     let checks = AtomicUsize::new(0);
     let rows = match (case.run)(&Context { effort, stop, checks: &checks }) {
@@ -128,7 +130,7 @@ fn run_case(case: &Case, effort: Effort, stop: &AtomicBool) -> (Vec<Row>, usize)
     (rows, checks.into_inner())
 }
 
-/// Rows with the same first part of their id together, in the order in which the first of each came.
+/// Groups rows by the first component of their ids, in order of first appearance.
 fn by_family(rows: Vec<Row>) -> Vec<Row> {
     let family = |row: &Row| row.id.split('.').next().unwrap_or_default().to_owned();
     let mut families: Vec<(String, Vec<Row>)> = Vec::new();
@@ -142,10 +144,10 @@ fn by_family(rows: Vec<Row>) -> Vec<Row> {
     families.into_iter().flat_map(|(_, rows)| rows).collect()
 }
 
-/// Between two looks at whether an end is wanted.
+/// Poll interval for stop requests.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What threads share.
+/// State shared by threads.
 struct Work<T, F> {
     tasks: Vec<T>,
     task: F,
@@ -154,7 +156,7 @@ struct Work<T, F> {
 }
 
 impl<T, F> Work<T, F> {
-    /// Does one task after another, and sends what comes of each with its place.
+    /// Runs one task after another, and sends each result with its index.
     fn go<R>(&self, sender: &Sender<(usize, R)>)
     where
         F: Fn(&T) -> R,
@@ -171,9 +173,9 @@ impl<T, F> Work<T, F> {
     }
 }
 
-/// Does tasks on as many threads as asked for; what came of them in their order, `None` where one was not begun or not brought to
-/// its end. It returns within a moment after `stop` is set, whatever a task is at: graphs that are built and programs that are counted
-/// look at nothing. Their threads are left to themselves; they work on what they share with nobody and begin nothing new.
+/// Runs tasks on up to `jobs` threads and returns their results in order, `None` for a task that did not begin or
+/// finish. It returns soon after `stop` is set, whatever a task is doing: building a graph and counting a program do
+/// not check for stops. Their threads are abandoned; they share no state with others and begin no new work.
 pub(super) fn run_all<T, R>(
     tasks: Vec<T>,
     task: impl Fn(&T) -> R + Send + Sync + 'static,
@@ -341,7 +343,8 @@ mod tests {
         }
     }
 
-    /// Two servers that differ in a time: memory and drive of the second are those of the first, and the rows are what they were.
+    /// Two servers that differ in a time: memory and drive of the second are those of the first, and the rows are what
+    /// they were.
     #[test]
     fn rows_are_the_same_with_shared_states() {
         let entries = |_: Effort| {

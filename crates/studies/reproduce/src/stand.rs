@@ -1,5 +1,5 @@
-//! The test stand: D16 with overrides, one workload, and what a reference value is held against; and overwrites
-//! without time, unit by unit.
+//! Test stand: D16 with overrides, one workload, and values to compare with a reference; and overwrites without time,
+//! unit by unit.
 
 use super::Context;
 use config::Diagnostic;
@@ -19,24 +19,24 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Queues of each run that Little's law is checked on.
+/// Queues of each run on which Little's law is checked.
 pub(super) const QUEUES: usize = 2;
 /// Seed of every run: results are the same on every machine.
 pub(super) const SEED: u64 = 1;
 
-/// D16 with overrides.
+/// Loads D16 with overrides.
 ///
 /// # Errors
-/// An override that the spec does not take.
+/// The spec does not accept an override.
 pub(super) fn d16<S: AsRef<str>>(overrides: &[S]) -> Result<Loaded, Diagnostic> {
     let overrides: Vec<String> = overrides.iter().map(|o| o.as_ref().to_owned()).collect();
     machine::load("d16", &overrides)
 }
 
-/// A device that is empty, or written once in order.
+/// Builds a device that is empty, or written once in order.
 ///
 /// # Errors
-/// A device that cannot be built.
+/// The device cannot be built.
 pub(super) fn device(loaded: &Loaded, written: bool) -> Result<Device, Diagnostic> {
     let mut device = loaded.device(SEED)?;
     if written {
@@ -46,10 +46,10 @@ pub(super) fn device(loaded: &Loaded, written: bool) -> Result<Device, Diagnosti
     Ok(device)
 }
 
-/// The source of an inline fio job.
+/// Builds the source of an inline fio job.
 ///
 /// # Errors
-/// A job that does not fit the device.
+/// The job does not fit the device.
 pub(super) fn fio(job: &str, device: &Device) -> Result<Box<dyn Source>, Diagnostic> {
     Ok(Box::new(FioSource::new(&fio::parse_inline(job)?, device.capacity(), SEED)?))
 }
@@ -57,7 +57,7 @@ pub(super) fn fio(job: &str, device: &Device) -> Result<Box<dyn Source>, Diagnos
 /// Runs a device under a source to its end.
 ///
 /// # Errors
-/// A run that does not end well, or whose queues break Little's law.
+/// The run fails, or its queues break Little's law.
 pub(super) fn drive(
     loaded: &Loaded,
     device: Device,
@@ -83,7 +83,7 @@ pub(super) fn drive(
 /// Runs an inline fio job on D16 with overrides.
 ///
 /// # Errors
-/// Overrides, a job or a run that fail.
+/// An override, the job or the run fails.
 pub(super) fn run<S: AsRef<str>>(
     overrides: &[S],
     written: bool,
@@ -96,11 +96,11 @@ pub(super) fn run<S: AsRef<str>>(
     drive(&loaded, device, source, context)
 }
 
-/// A machine that has run to its end.
+/// Machine that has run to its end.
 pub(super) struct Ran(pub(super) Machine);
 
 impl Ran {
-    /// What was measured of reads, or of writes, over all flows.
+    /// Measurements of reads, or of writes, over all flows.
     pub(super) fn of(&self, op: IoOp) -> OpStats {
         let mut total = OpStats::default();
         for flow in &self.0.injector.flows {
@@ -109,12 +109,12 @@ impl Ran {
         total
     }
 
-    /// Bytes a second up to the last completion.
+    /// Bytes per second up to the last completion.
     pub(super) fn bytes_per_s(&self, op: IoOp) -> f64 {
         self.of(op).bytes as f64 / self.0.injector.last_completion.as_s_f64()
     }
 
-    /// Map units programmed for each that the host's writes asked for.
+    /// Map units programmed per map unit written by the host.
     pub(super) fn amplification(&self) -> f64 {
         let units = self.0.device().backend.counters.units;
         let [host, gc] = [Class::HostProgram, Class::GcProgram].map(|class| units[class as usize] as f64);
@@ -122,11 +122,11 @@ impl Ran {
     }
 }
 
-/// Little's law on the requests in flight at the host and on the operations that wait at dies: L = lambda W (J. D. C. Little,
-/// Operations Research 9(3), 1961) as an identity of two integer accounts, equal to the picosecond.
+/// Checks Little's law on the requests in flight at the host and on the operations that wait at dies: L = lambda W
+/// (J. D. C. Little, Operations Research 9(3), 1961) as an identity of two integer accounts, equal to the picosecond.
 ///
 /// # Errors
-/// Which queue's accounts are not equal.
+/// The queue whose accounts differ.
 fn check_little(machine: &Machine) -> Result<(), Diagnostic> {
     let (injector, device, now) = (&machine.injector, machine.device(), machine.now());
     let queues = [
@@ -139,7 +139,7 @@ fn check_little(machine: &Machine) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// A source whose sojourns are recorded one by one.
+/// Source that records the sojourn of each request.
 struct Observed {
     inner: Box<dyn Source>,
     sojourns: Rc<RefCell<BatchMeans>>,
@@ -164,7 +164,7 @@ impl Source for Observed {
     }
 }
 
-/// One overwrite.
+/// Overwrite of one unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Overwrite {
     pub(super) unit: u64,
@@ -172,10 +172,10 @@ pub(super) struct Overwrite {
     pub(super) placement: u8,
 }
 
-/// Overwrites between two looks at whether to stop.
+/// Overwrites between two checks for a stop.
 const SLICE: u64 = 1 << 16;
 
-/// Overwrites single units without time, by the functions that the timed device calls.
+/// Overwriter of single units without time, through the functions that the timed device calls.
 pub(super) struct Churn<'a, Draw> {
     ftl: &'a mut Ftl,
     rng: Rng,
@@ -184,15 +184,15 @@ pub(super) struct Churn<'a, Draw> {
 }
 
 impl<'a, Draw: Fn(&mut Rng) -> Overwrite> Churn<'a, Draw> {
-    /// Overwrites what `draw` chooses, in the same order every time, one for each device; until `stop` is set.
+    /// Overwrites units chosen by `draw`, in the same order every time, one for each device; until `stop` is set.
     pub(super) fn new(draw: Draw, device: &'a mut Device, stop: &'a AtomicBool) -> Churn<'a, Draw> {
         Churn { ftl: &mut device.ftl, rng: Rng::stream(SEED, "reproduce/churn"), draw, stop }
     }
 
-    /// Overwrites `turns` of the logical space.
+    /// Overwrites `turns` times the logical space.
     ///
     /// # Errors
-    /// If nothing can be reclaimed.
+    /// No block can be reclaimed.
     pub(super) fn turn(&mut self, turns: u64) -> Result<(), Diagnostic> {
         self.overwrite(turns * self.ftl.logical())
     }
@@ -207,10 +207,10 @@ impl<'a, Draw: Fn(&mut Rng) -> Overwrite> Churn<'a, Draw> {
         Ok(())
     }
 
-    /// Write amplification over `turns` of the logical space, with its 99 % confidence interval.
+    /// Write amplification over `turns` times the logical space, with its 99 % confidence interval.
     ///
     /// # Errors
-    /// If nothing can be reclaimed.
+    /// No block can be reclaimed.
     pub(super) fn measure(&mut self, turns: u64) -> Result<(f64, Option<Interval>), Diagnostic> {
         let mut batches = BatchMeans::new();
         let batch = (self.ftl.logical() / 64).max(1);
@@ -227,10 +227,10 @@ impl<'a, Draw: Fn(&mut Rng) -> Overwrite> Churn<'a, Draw> {
     }
 }
 
-/// Writes one unit, reclaiming first where space is short.
+/// Writes one unit, after reclaiming if space is short.
 ///
 /// # Errors
-/// If nothing can be reclaimed.
+/// No block can be reclaimed.
 pub(super) fn write(ftl: &mut Ftl, to: Overwrite) -> Result<(), Diagnostic> {
     let full = |free| Diagnostic::new(format!("group {} has no space: {free} blocks free", to.group));
     ftl.make_room(to.group).map_err(|fault| full(fault.free))?;

@@ -1,7 +1,7 @@
 //! Studies: rows that share runs.
 //!
-//! A row of a paper is a ratio or a mean over many runs, and most runs serve several rows. So an entry names the points it
-//! needs, every point is run once, side by side, and rows are worked out from what was found.
+//! A row of a paper is a ratio or a mean over many runs, and most runs serve several rows. So an entry names the points
+//! it needs, every point is run once, in parallel, and rows are computed from the results.
 
 use super::reading::{Choice, sets};
 use super::row::{Evidence, Row};
@@ -14,50 +14,50 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 
-/// One run.
+/// Single run of a study.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Point {
     pub(crate) system: String,
     pub(crate) set: Vec<String>,
     pub(crate) workloads: Vec<String>,
     pub(crate) seed: u64,
-    /// Bytes that the programs must have between them, so that no buffer holds them: a run with less says nothing.
+    /// Minimum total size of the programs in bytes, so that they exceed every buffer: a smaller run is refused.
     pub(crate) least_footprint: u64,
-    /// When the measured window begins.
+    /// Start of the measured window.
     pub(crate) warmup: Option<Warmup>,
 }
 
 impl Point {
-    /// Overrides a value of the spec.
+    /// Adds an override of the spec.
     pub(crate) fn set(mut self, assignment: &str) -> Point {
         self.set.push(assignment.into());
         self
     }
 
-    /// The point with the assignments of choices before its own, which override them.
+    /// Point with the assignments of choices before its own, which take precedence.
     pub(crate) fn under(&self, choices: &[Choice]) -> Point {
         let read = sets(choices, &self.system).into_iter().map(str::to_owned);
         Point { set: read.chain(self.set.iter().cloned()).collect(), ..self.clone() }
     }
 
-    /// What it runs.
+    /// Plan of the point.
     pub(crate) fn plan(&self) -> Plan {
         let Point { system, set, workloads, seed, least_footprint: _, warmup } = self.clone();
         Plan { set, workloads, seed, warmup, ..Plan::new(&system, "") }
     }
 
-    /// Runs it, alone.
+    /// Runs the point with states of its own.
     ///
     /// # Errors
-    /// As [`Point::run_with`].
+    /// The errors of [`Point::run_with`].
     pub(crate) fn run(&self, stop: &AtomicBool) -> Result<Document, Diagnostic> {
         self.run_with(None, stop)
     }
 
-    /// Runs it, with states that others keep.
+    /// Runs the point with shared states.
     ///
     /// # Errors
-    /// A plan that is unusable, or a run whose checks fail or that leaves work undone.
+    /// The plan is unusable, a check of the run fails, or work is left undone.
     pub(crate) fn run_with(
         &self,
         states: Option<&dyn States>,
@@ -95,15 +95,15 @@ impl fmt::Display for Point {
     }
 }
 
-/// What the points have come to.
+/// Results of the points.
 #[derive(Default)]
 pub(crate) struct Found(pub(crate) BTreeMap<Point, Result<Document, String>>);
 
 impl Found {
-    /// The document of a point.
+    /// Document of a point.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The point failed or was not run.
     pub(crate) fn get(&self, point: &Point) -> Result<&Document, Diagnostic> {
         match self.0.get(point) {
             Some(Ok(document)) => Ok(document),
@@ -116,17 +116,17 @@ impl Found {
 type Compute = dyn Fn(&Found) -> Result<Row, Diagnostic> + Send + Sync;
 type Further = dyn Fn(&Found) -> Result<Vec<Point>, Diagnostic> + Send + Sync;
 
-/// A row, and the runs that it needs.
+/// Row with the runs that it needs.
 pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) points: Vec<Point>,
-    /// Runs whose parameters follow from what the points have come to.
+    /// Further runs, whose parameters follow from the results of the points.
     further: Option<Box<Further>>,
     compute: Box<Compute>,
 }
 
 impl Entry {
-    /// A row that follows from runs known beforehand; from none, if there are no points.
+    /// Creates a row of runs known beforehand; of none, if there are no points.
     pub(crate) fn new(
         id: impl Into<String>,
         points: Vec<Point>,
@@ -135,7 +135,7 @@ impl Entry {
         Entry { id: id.into(), points, further: None, compute: Box::new(compute) }
     }
 
-    /// The same row, which needs further runs, known when the points are done.
+    /// Adds further runs, determined once the points are done.
     pub(crate) fn then(
         self,
         further: impl Fn(&Found) -> Result<Vec<Point>, Diagnostic> + Send + Sync + 'static,
@@ -143,7 +143,7 @@ impl Entry {
         Entry { further: Some(Box::new(further)), ..self }
     }
 
-    /// The same entry under another name, with its row changed.
+    /// Renames the entry and changes its row.
     pub(crate) fn changed(
         self,
         id: impl Into<String>,
@@ -153,13 +153,13 @@ impl Entry {
         Entry { id: id.into(), compute: Box::new(move |found| compute(found).map(&change)), ..self }
     }
 
-    /// A row that had a part in choosing a parameter or a mechanism, or had been seen when one was chosen without a source: it
-    /// does not count.
+    /// Marks a row that was used to choose a parameter or a mechanism, or had been seen when one was chosen without a
+    /// source: it does not count.
     pub(crate) fn fitted(self) -> Entry {
         self.with(Evidence::Fit)
     }
 
-    /// A row that had been seen when something was corrected that has a source of its own.
+    /// Marks a row that had been seen when something was corrected that has a source of its own.
     pub(crate) fn seen(self) -> Entry {
         self.with(Evidence::Seen)
     }
@@ -169,17 +169,17 @@ impl Entry {
         self.changed(id, move |row| Row { evidence, ..row })
     }
 
-    /// The further runs; none if a point failed, which the row says.
+    /// Further runs; none if a point failed, which the row reports.
     pub(crate) fn further(&self, found: &Found) -> Vec<Point> {
         self.further.as_ref().and_then(|further| further(found).ok()).unwrap_or_default()
     }
 
-    /// Whether something that it needs was run.
+    /// Returns whether any of its runs was made.
     pub(crate) fn was_run(&self, found: &Found) -> bool {
         self.points.iter().any(|point| found.0.contains_key(point))
     }
 
-    /// The row, or that it failed.
+    /// Computes the row, or a failed row.
     pub(crate) fn row(&self, found: &Found) -> Row {
         let row = (self.compute)(found).unwrap_or_else(|why| Row::failed(&self.id, why.one_line()));
         Row { id: self.id.clone(), ..row }

@@ -1,11 +1,11 @@
-//! Rows as a person likes to read them, and rows that are points of curves as tables that a plotting program reads.
+//! Text tables of rows, and CSV tables of rows that are points of curves.
 
 use super::row::MEASURED;
 use super::{Evidence, Row};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A table of the rows, with their notes below it.
+/// Formats a table of the rows, with notes below each.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();
     let wide = rows.iter().map(|row| row.id.len()).max().unwrap_or(0).max("id".len());
@@ -43,7 +43,7 @@ pub fn table(rows: &[Row]) -> String {
     text + &counts(rows)
 }
 
-/// What a row's value stands on, or that it has none.
+/// Evidence of a row's value, or that it has none.
 fn sort(row: &Row) -> String {
     match row.kind {
         _ if row.measured.is_none() && !row.is_skipped() => "failed".to_owned(),
@@ -52,8 +52,8 @@ fn sort(row: &Row) -> String {
     }
 }
 
-/// How many rows are within, of each sort by itself: what was seen before something was corrected, and what chose a value, say less than
-/// the rest, and what is no measurement says something else. A row whose runs failed is of no sort.
+/// Counts the rows within tolerance by kind: values seen before a correction, and values used to choose a parameter,
+/// prove less than the rest, and values that are not measurements prove something else. Failed rows have no kind.
 fn counts(rows: &[Row]) -> String {
     let sort = |row: &Row| if row.is_measured() { sort(row) } else { "not measured".into() };
     let counted = |name: &str| {
@@ -82,7 +82,7 @@ fn counts(rows: &[Row]) -> String {
     text + &signs(rows)
 }
 
-/// The measured rows whose sign is not the reference's.
+/// Measured rows whose sign differs from the reference's.
 fn signs(rows: &[Row]) -> String {
     let is_against = |row: &&Row| {
         let measured = row.measured.filter(|_| row.is_measured()).unwrap_or(f64::NAN);
@@ -95,7 +95,7 @@ fn signs(rows: &[Row]) -> String {
     format!("\nsigns against the reference: {} ({})", against.len(), against.join(", "))
 }
 
-/// Six significant digits at least, all digits before the point.
+/// Formats at least six significant digits, with all digits before the point.
 fn number(value: f64) -> String {
     match value.abs() {
         v if v == v.trunc() && v < 1e15 => format!("{value}"),
@@ -104,16 +104,16 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A table of curves over one quantity.
+/// Table of curves over one quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plot {
-    /// `mqms.curve`.
+    /// Name, such as `mqms.curve`.
     pub name: String,
-    /// CSV: the quantity, then for each curve its reference and its value.
+    /// CSV text: the quantity, then reference and value for each curve.
     pub csv: String,
 }
 
-/// The tables in rows whose ids end as `curve.NAME.X`, in the order in which the curves come.
+/// Tables of the rows whose ids end in `curve.NAME.X`, in order of the curves.
 pub fn plots(rows: &[Row]) -> Vec<Plot> {
     let mut tables: BTreeMap<String, Curves<'_>> = BTreeMap::new();
     for row in rows {
@@ -128,7 +128,7 @@ pub fn plots(rows: &[Row]) -> Vec<Plot> {
     tables.into_iter().map(|(name, curves)| Plot { name, csv: curves.csv() }).collect()
 }
 
-/// `mqms.curve`, `pm9a3` and 64 of `mqms.curve.pm9a3.64`.
+/// Splits `mqms.curve.pm9a3.64` into `mqms.curve`, `pm9a3` and 64.
 fn parts(id: &str) -> Option<(&str, &str, u64)> {
     let (rest, x) = id.rsplit_once('.')?;
     let (table, curve) = rest.rsplit_once('.')?;

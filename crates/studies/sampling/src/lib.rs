@@ -1,9 +1,9 @@
-//! Kernel sampling: which kernels of a run to simulate, and what they say of the time of the whole.
+//! Kernel sampling: chooses which kernels of a run to simulate, and predicts the time of all from them.
 //!
 //! A workload of machine learning starts millions of kernels, but of few kinds. Allegro (E. Chung, S. Na, H. Kim,
 //! Allegro: GPU Simulation Acceleration for Machine Learning Workloads, MLArchSys 2024; used for the traces of MQMS,
 //! section 3.1) groups them by name, grid and block, splits a group by 1-D k-means (k = 2) until it is homogeneous, and
-//! simulates of each group as many kernels as its variance asks for:
+//! simulates as many kernels of each group as its variance requires:
 //!
 //! ```text
 //! let mut plan = Plan::new(&Profile::read(path)?, Bound::new(0.05, 0.95)?, Rule::Allegro)?;
@@ -11,8 +11,8 @@
 //! let prediction = sample.predict(&plan, |kernel| simulated_ns(kernel));
 //! ```
 //!
-//! The formulas and the claim that they back are in [`Plan`] and [`Prediction`], the format of a selection in
-//! [`Selection`]; `docs/sampling.md` has all of it with its sources, and how it does on recorded profiles.
+//! The formulas and the claim behind them are in [`Plan`] and [`Prediction`], the format of a selection in
+//! [`Selection`]; `docs/sampling.md` has the method with its sources, and its accuracy on recorded profiles.
 //!
 //! * Knows profiles of kernels and the statistics of samples.
 //! * Does not know the machine: the caller simulates the sample.

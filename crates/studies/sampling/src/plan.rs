@@ -1,5 +1,5 @@
-//! Groups of kernels, split until each is homogeneous, how many samples each needs, and the best split of a sorted
-//! list in two: 1-D k-means with k = 2, exactly.
+//! Groups of kernels, split until each is homogeneous, the number of samples of each, and the best split of a sorted
+//! list in two: exact 1-D k-means with k = 2.
 
 use crate::prediction::Bound;
 use crate::profile::{Kind, Profile};
@@ -7,17 +7,17 @@ use crate::rule::Rule;
 use crate::selection::Sample;
 use config::Diagnostic;
 
-/// Which kernels stand for which, and how many of them to simulate.
+/// Plan: groups of interchangeable kernels, and the number of each to simulate.
 ///
-/// **Groups.** Kernels of one name, grid and block are one group. Where the [`Rule`] takes it for not homogeneous, it is
-/// parted in two by 1-D k-means, and its parts again. A split is kept if its parts, parted as far as that helps, need
-/// fewer samples than the whole: it cannot make a plan larger. Splits that a tighter bound asks for are taken where they need
-/// fewer samples in all: a wider bound never takes more kernels.
+/// **Groups.** Kernels of one name, grid and block are one group. If the [`Rule`] finds it not homogeneous, it is split
+/// in two by 1-D k-means, and so are its parts. A split is kept if its parts, split as far as that helps, need fewer
+/// samples than the whole: it cannot make a plan larger. Splits that a tighter bound asks for are used if they need
+/// fewer samples in total: a wider bound never takes more kernels.
 ///
-/// **Samples.** By [`Rule`], and at least two of a group whose durations differ; at least 30 if a single kernel of the group
-/// may move the predicted total by more than the bound (N times its distance from the mean is above e T), so that no
-/// mean that matters is taken as normal without being so; one of a group whose durations are all equal; never more than
-/// there are.
+/// **Samples.** By [`Rule`], and at least two of a group whose durations differ; at least 30 if a single kernel of the
+/// group can move the predicted total by more than the bound (N times its distance from the mean is above e T), so that
+/// normality is not assumed for a mean that matters; one of a group whose durations are all equal; never more than
+/// exist.
 ///
 /// **Claim.** With samples that keep every group within e at the confidence, `z sd(N mean) <= e N mu` for each, so
 /// `z sd(Y) <= e sqrt(sum (N mu)^2) <= e sum N mu = e T`: the total is within e at that confidence or more. The rule
@@ -28,39 +28,39 @@ pub struct Plan {
     rule: Rule,
     kinds: Vec<Kind>,
     groups: Vec<Group>,
-    /// Kernels by group, in a group by duration, then by start.
+    /// Kernels by group; within a group by duration, then by start.
     order: Vec<u32>,
     total_ns: f64,
 }
 
-/// Bounds whose plans are looked at where a wider one is asked for: *chosen*, the round shares that people ask for.
+/// Bounds whose plans are tried for a wider bound: *chosen*, common round shares.
 const TIGHTER: [f64; 6] = [0.1, 0.05, 0.03, 0.02, 0.01, 0.005];
 
-/// Kernels that stand for each other.
+/// Group of interchangeable kernels.
 #[derive(Clone, Debug)]
 pub struct Group {
     kind: usize,
     part: usize,
-    /// Where its kernels begin in the plan's order.
+    /// Index of its first kernel in the plan's order.
     first: usize,
     moments: Moments,
     samples: u64,
 }
 
 impl Group {
-    /// The place of its kind in [`Plan::kinds`].
+    /// Index of its kind in [`Plan::kinds`].
     pub fn kind(&self) -> usize {
         self.kind
     }
-    /// Which part of its kind it is, from zero, by ascending duration.
+    /// Index of the part within its kind, from zero, by ascending duration.
     pub fn part(&self) -> usize {
         self.part
     }
-    /// Kernels in it.
+    /// Number of kernels in the group.
     pub fn count(&self) -> u64 {
         self.moments.count
     }
-    /// Kernels of it to simulate.
+    /// Number of its kernels to simulate.
     pub fn samples(&self) -> u64 {
         self.samples
     }
@@ -68,30 +68,31 @@ impl Group {
     pub fn mean_ns(&self) -> f64 {
         self.moments.mean
     }
-    /// Standard deviation of the durations in nanoseconds, of the group as a population.
+    /// Standard deviation of the durations in nanoseconds, with the group as the population.
     pub fn deviation_ns(&self) -> f64 {
         self.moments.variance().sqrt()
     }
-    /// The shortest and the longest duration in nanoseconds.
+    /// Shortest and longest duration in nanoseconds.
     pub fn range_ns(&self) -> (f64, f64) {
         (self.moments.min, self.moments.max)
     }
-    /// The sum of its durations in nanoseconds.
+    /// Sum of the durations in nanoseconds.
     pub fn total_ns(&self) -> f64 {
         self.moments.sum()
     }
 }
 
 impl Plan {
-    /// Groups the kernels of a profile and says how many of each to simulate.
+    /// Groups the kernels of a profile and decides how many of each to simulate.
     ///
     /// # Errors
-    /// A profile without kernels.
+    /// The profile has no kernels.
     pub fn new(profile: &Profile, bound: Bound, rule: Rule) -> Result<Plan, Diagnostic> {
         if profile.is_empty() {
-            return Err(Diagnostic::new("the profile has no kernels").help("there is nothing to sample"));
+            return Err(Diagnostic::new("the profile has no kernels").help("give a profile with at least one kernel"));
         }
-        // Splits are chosen one by one: those of a tighter bound, which this one allows as well, may need fewer samples in all.
+        // Splits are chosen greedily: those of a tighter bound, also valid for this one, may need fewer samples in
+        // total.
         let mut least = Plan::of(profile, bound, rule);
         for error in TIGHTER.into_iter().filter(|error| *error < bound.error()) {
             let tighter = Plan::of(profile, Bound::new(error, bound.confidence())?, rule);
@@ -102,7 +103,7 @@ impl Plan {
         Ok(least)
     }
 
-    /// The plan of the splits that this very bound asks for.
+    /// Plan with the splits of exactly this bound.
     fn of(profile: &Profile, bound: Bound, rule: Rule) -> Plan {
         let mut order = by_kind(profile);
         let total_ns = profile.total_ns();
@@ -127,23 +128,23 @@ impl Plan {
         Plan { bound, rule, kinds: profile.kinds().to_vec(), groups, order, total_ns }
     }
 
-    /// Draws the samples of every group, without replacement. The same seed draws the same kernels, and what is drawn of
-    /// one group does not depend on the others.
+    /// Draws the samples of every group, without replacement. A seed always draws the same kernels, and the draw of a
+    /// group does not depend on other groups.
     pub fn draw(&self, seed: u64) -> Sample {
         Sample::draw(self, seed)
     }
 
-    /// The bound it keeps.
+    /// Bound of the plan.
     pub fn bound(&self) -> &Bound {
         &self.bound
     }
 
-    /// How samples are shared out.
+    /// Rule that distributes samples.
     pub fn rule(&self) -> Rule {
         self.rule
     }
 
-    /// The groups: by kind in order of their first kernels, then by duration.
+    /// Groups: by kind in order of their first kernels, then by duration.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
@@ -153,28 +154,28 @@ impl Plan {
         &self.kinds
     }
 
-    /// The kernels of a group by their numbers in order of starts, here in order of durations.
+    /// Kernels of a group in order of duration, as indices in order of starts.
     pub fn kernels_of(&self, group: &Group) -> &[u32] {
         &self.order[group.first..group.first + group.moments.count as usize]
     }
 
-    /// Kernels in all.
+    /// Number of kernels.
     pub fn kernels(&self) -> u64 {
         self.order.len() as u64
     }
 
-    /// Kernels to simulate.
+    /// Number of kernels to simulate.
     pub fn samples(&self) -> u64 {
         self.groups.iter().map(|group| group.samples).sum()
     }
 
-    /// The sum of all durations in nanoseconds.
+    /// Sum of all durations in nanoseconds.
     pub fn total_ns(&self) -> f64 {
         self.total_ns
     }
 }
 
-/// The kernels by kind, in order of their starts within each: a counting sort.
+/// Kernels by kind, in order of their starts within each: a counting sort.
 fn by_kind(profile: &Profile) -> Vec<u32> {
     let mut ends = vec![0_u32; profile.kinds().len()];
     for kind in profile.kind_of() {
@@ -193,10 +194,10 @@ fn by_kind(profile: &Profile) -> Vec<u32> {
     order
 }
 
-/// Sorts the kernels of a kind by duration, then by start, and gathers runs of equal durations.
+/// Sorts the kernels of a kind by duration, then by start, and collects runs of equal durations.
 fn sort_by_duration(kernels: &mut [u32], ns: &[f64], pairs: &mut Vec<(u64, u32)>, runs: &mut Vec<Run>) {
     pairs.clear();
-    // Durations are not negative: their bits have their order.
+    // Durations are not negative, so their bits sort in the same order.
     pairs.extend(kernels.iter().map(|kernel| (ns[*kernel as usize].to_bits(), *kernel)));
     pairs.sort_unstable();
     runs.clear();
@@ -210,7 +211,7 @@ fn sort_by_duration(kernels: &mut [u32], ns: &[f64], pairs: &mut Vec<(u64, u32)>
     }
 }
 
-/// Appends the parts of a group by ascending duration; the samples they need, each by itself.
+/// Appends the parts of a group by ascending duration; returns the number of samples that they need separately.
 fn split(runs: &[Run], rule: Rule, bound: &Bound, total_ns: f64, parts: &mut Vec<Moments>) -> u64 {
     let whole = Moments::of(runs);
     let samples = bound.samples(&whole, total_ns);
@@ -228,12 +229,12 @@ fn split(runs: &[Run], rule: Rule, bound: &Bound, total_ns: f64, parts: &mut Vec
     samples
 }
 
-/// Equal durations that stand together.
+/// Run of equal durations.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Run {
-    /// The duration in nanoseconds.
+    /// Duration in nanoseconds.
     pub ns: f64,
-    /// How many kernels have it.
+    /// Number of kernels with this duration.
     pub count: u64,
 }
 
@@ -249,7 +250,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// Of runs in ascending order; at least one.
+    /// Computes the moments of at least one run, in ascending order.
     pub(crate) fn of(runs: &[Run]) -> Moments {
         let count: u64 = runs.iter().map(|run| run.count).sum();
         let sum: f64 = runs.iter().map(|run| run.ns * run.count as f64).sum();
@@ -260,12 +261,12 @@ impl Moments {
         Moments { count, mean, squares, min, max }
     }
 
-    /// The variance of the group as a population: divided by its count.
+    /// Population variance: divided by the count.
     pub(crate) fn variance(&self) -> f64 {
         self.squares / self.count as f64
     }
 
-    /// How far a kernel may be from the mean.
+    /// Maximum distance of a kernel from the mean.
     pub(crate) fn reach(&self) -> f64 {
         (self.max - self.mean).max(self.mean - self.min)
     }
@@ -275,15 +276,15 @@ impl Moments {
     }
 }
 
-/// Where two means part the runs: the number of runs of the left cluster for which the squared distances of all kernels
-/// from the mean of their cluster are least. The runs ascend strictly; the first of equally good places is taken.
+/// Exact 1-D 2-means: the number of runs in the left cluster that minimises the squared distances of all kernels from
+/// the mean of their cluster. Runs ascend strictly; ties take the first place.
 ///
 /// In one dimension the clusters of an optimum are intervals (W. D. Fisher, On Grouping for Maximum Homogeneity,
 /// Journal of the American Statistical Association 53, 1958), so trying every place with prefix sums is exact, where
 /// Lloyd's iteration from random starts is not.
 ///
 /// # Panics
-/// If there are fewer than two runs.
+/// Fewer than two runs.
 pub fn two_means(runs: &[Run]) -> usize {
     assert!(runs.len() >= 2, "one duration cannot be parted");
     let whole = Moments::of(runs);
@@ -345,15 +346,16 @@ mod tests {
 
     #[test]
     fn a_homogeneous_group_stays_whole() {
-        // A standard deviation of 1.7 %: q = 0.46. No kernel can move the total by more than 3 %: two are enough, of which no split needs fewer.
+        // A standard deviation of 1.7 %: q = 0.46. No kernel can move the total by more than 3 %: two are enough, of
+        // which no split needs fewer.
         let durations: Vec<f64> = (0..12_000).map(|i| f64::from(970 + i % 60)).collect();
         assert_eq!(shape(&plan_of(&durations)), [(12_000, 2)]);
     }
 
     #[test]
     fn splits_of_a_tighter_bound_are_taken_where_they_need_less() {
-        // A standard deviation of 10 %: q = 15.4 is below 50, and 5 % alone would take 30 of the whole, as one kernel can move the total by
-        // 10 %. Two constants need one each, as 1 % finds.
+        // A standard deviation of 10 %: q = 15.4 is below 50, and 5 % alone would take 30 of the whole, as one kernel
+        // can move the total by 10 %. Two constants need one each, as 1 % finds.
         let durations: Vec<f64> = (0..10_000).map(|i| if i % 2 == 0 { 900.0 } else { 1100.0 }).collect();
         for rule in [Rule::Allegro, Rule::Fewest] {
             assert_eq!(shape(&plan_by(rule, &durations)), [(5_000, 1), (5_000, 1)]);

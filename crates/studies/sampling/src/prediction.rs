@@ -1,22 +1,22 @@
-//! The time of all kernels, from that of the drawn ones: how near the prediction must come, how surely, and how
-//! many samples that takes.
+//! Prediction of the time of all kernels from the drawn ones: its bound and confidence, and the number of samples
+//! required.
 
 use crate::plan::{Moments, Plan};
 use crate::selection::Sample;
 use config::{Diagnostic, Place};
 use stats::student_t_quantile;
 
-/// Degrees of freedom from which Student's quantile is that of the normal distribution to four digits.
+/// Degrees of freedom from which Student's quantile equals that of the normal distribution to four digits.
 const MANY: f64 = 10_000.0;
 
-/// The predicted time of all kernels, with its confidence interval.
+/// Predicted time of all kernels, with its confidence interval.
 ///
-/// `Y = sum N_i mean_i` over groups of `N_i` kernels with the mean `mean_i` of `m_i` samples. Its variance is
-/// `V = sum N_i^2 (1 - m_i / N_i) s_i^2 / m_i` with the variance `s_i^2` of the samples, its degrees of freedom
-/// `f = V^2 / sum(V_i^2 / (m_i - 1))` (F. E. Satterthwaite, Biometrics Bulletin 2, 1946), and the half width of the interval
-/// `t_f sqrt(V)`. Few samples may be equal by chance: the half width is at least `z sqrt(U)` with the variance `U` that the
-/// durations of the profile give the same draw, each group in proportion to its sampled mean. A group that was sampled once,
-/// because its durations are all equal in the profile, is taken to be equal in the simulation, too.
+/// `Y = sum N_i mean_i` over groups of `N_i` kernels with the mean `mean_i` of `m_i` samples. Its variance is `V = sum
+/// N_i^2 (1 - m_i / N_i) s_i^2 / m_i` with the variance `s_i^2` of the samples, its degrees of freedom `f = V^2 /
+/// sum(V_i^2 / (m_i - 1))` (F. E. Satterthwaite, Biometrics Bulletin 2, 1946), and the half width of the interval `t_f
+/// sqrt(V)`. Few samples may be equal by chance: the half width is at least `z sqrt(U)`, where `U` is the variance that
+/// the durations of the profile give the same draw, each group in proportion to its sampled mean. A group sampled once,
+/// because its durations are all equal in the profile, is assumed to be equal in the simulation, too.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prediction {
     total_ns: f64,
@@ -54,14 +54,14 @@ impl Prediction {
         let bound = plan.bound();
         let quantile = match variance * variance / freedom {
             few if few < MANY => student_t_quantile(0.5 + 0.5 * bound.confidence(), few.max(1.0) as u32),
-            // Many, or none of a variance of zero.
+            // Very many, or a variance of zero.
             _ => quantile(0.5 + 0.5 * bound.confidence()),
         };
         let half_width_ns = (quantile * variance.sqrt()).max(bound.z() * profiled.sqrt());
         Prediction { total_ns: total, half_width_ns, sampled_ns: sampled }
     }
 
-    /// The predicted time of all kernels together in nanoseconds.
+    /// Predicted time of all kernels together in nanoseconds.
     pub fn total_ns(&self) -> f64 {
         self.total_ns
     }
@@ -71,12 +71,12 @@ impl Prediction {
         self.half_width_ns
     }
 
-    /// The time of the simulated kernels in nanoseconds.
+    /// Time of the simulated kernels in nanoseconds.
     pub fn sampled_ns(&self) -> f64 {
         self.sampled_ns
     }
 
-    /// How far the prediction is from the actual total, in parts of it; none if that is zero and the prediction is not.
+    /// Relative error of the prediction; `None` if the actual total is zero and the prediction is not.
     pub fn error(&self, actual_ns: f64) -> Option<f64> {
         if self.total_ns == actual_ns {
             return Some(0.0);
@@ -84,21 +84,21 @@ impl Prediction {
         (actual_ns > 0.0).then(|| (self.total_ns - actual_ns) / actual_ns)
     }
 
-    /// Whether a total lies inside the interval.
+    /// Returns whether a total lies inside the interval.
     pub fn covers(&self, actual_ns: f64) -> bool {
-        // Rounding of the sums is no error.
+        // Rounding of the sums does not count as an error.
         (self.total_ns - actual_ns).abs() <= self.half_width_ns + 1e-9 * actual_ns
     }
 }
 
-/// Samples from which the mean of a group counts as normal: `n_min` of Allegro's published script, the usual rule of thumb
-/// for the central limit theorem.
+/// Number of samples from which the mean of a group counts as normal: `n_min` of Allegro's published script, the usual
+/// rule of thumb for the central limit theorem.
 const NORMAL: u64 = 30;
 
-/// Samples that show a spread at all.
+/// Minimum number of samples that show a spread.
 const SPREAD: u64 = 2;
 
-/// The bound of the relative error of the predicted total, and the confidence with which it holds.
+/// Bound on the relative error of the predicted total, and its confidence.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bound {
     error: f64,
@@ -107,10 +107,10 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// From parts of one: `Bound::new(0.05, 0.95)` is 5 % with a confidence of 95 %.
+    /// Creates a bound from shares: `Bound::new(0.05, 0.95)` is 5 % with a confidence of 95 %.
     ///
     /// # Errors
-    /// An error that is not above 0 and below 1, a confidence below 0.5 or not below 1.
+    /// The error is not between 0 and 1, or the confidence is below 0.5 or not below 1.
     pub fn new(error: f64, confidence: f64) -> Result<Bound, Diagnostic> {
         let refuse = |option: &str, what: String, allowed: &str, help: &str| {
             let mut diagnostic =
@@ -121,7 +121,7 @@ impl Bound {
         if !(error > 0.0 && error < 1.0) {
             return Err(refuse(
                 "--error",
-                format!("an error bound of {} % cannot be", 100.0 * error),
+                format!("the error bound of {} % is out of range", 100.0 * error),
                 "above 0 % and below 100 %",
                 "5% is Allegro's bound; without any error all kernels must be simulated",
             ));
@@ -129,41 +129,41 @@ impl Bound {
         if !(0.5..1.0).contains(&confidence) {
             return Err(refuse(
                 "--confidence",
-                format!("a confidence of {} % cannot be", 100.0 * confidence),
-                "50 % and more, but below 100 %",
+                format!("the confidence of {} % is out of range", 100.0 * confidence),
+                "at least 50 %, and below 100 %",
                 "95% is usual; only simulating all kernels is certain",
             ));
         }
         Ok(Bound { error, confidence, z: quantile(0.5 + 0.5 * confidence) })
     }
 
-    /// The bound of the relative error, a part of one.
+    /// Bound on the relative error, as a share.
     pub fn error(&self) -> f64 {
         self.error
     }
 
-    /// The confidence, a part of one.
+    /// Confidence, as a share.
     pub fn confidence(&self) -> f64 {
         self.confidence
     }
 
-    /// The two-sided quantile of the normal distribution at the confidence: 1.96 at 95 %.
+    /// Two-sided quantile of the normal distribution at the confidence: 1.96 at 95 %.
     pub fn z(&self) -> f64 {
         self.z
     }
 
-    /// The samples that keep the mean of an endless group within the bound: `(z sigma / (e mu))^2`.
+    /// Number of samples that keep the mean of an infinite group within the bound: `(z sigma / (e mu))^2`.
     pub(crate) fn endless(&self, of: &Moments) -> f64 {
         if of.min == of.max {
             return 0.0;
         }
-        // A group with a spread has a mean above zero: no duration is negative.
+        // A group with a spread has a mean above zero: durations are not negative.
         let z_by_e = self.z / self.error;
         z_by_e * z_by_e * of.variance() / (of.mean * of.mean)
     }
 
-    /// The samples of a group of `of.count` kernels, drawn without replacement, that keep its mean within the bound;
-    /// `total_ns` is the duration of all groups together.
+    /// Number of samples, drawn without replacement, that keep the mean of a group of `of.count` kernels within the
+    /// bound; `total_ns` is the duration of all groups together.
     pub(crate) fn samples(&self, of: &Moments, total_ns: f64) -> u64 {
         let endless = self.endless(of);
         let count = of.count as f64;
@@ -171,7 +171,7 @@ impl Bound {
         self.at_least(of, total_ns, (needed * (1.0 - 1e-12)).ceil() as u64)
     }
 
-    /// `samples`, or as many as a mean needs to have the distribution that the formulas take it to have.
+    /// `samples`, or the larger number that the formulas need for the distribution that they assume of the mean.
     pub(crate) fn at_least(&self, of: &Moments, total_ns: f64, samples: u64) -> u64 {
         if of.min == of.max {
             return 1;
@@ -181,9 +181,9 @@ impl Bound {
     }
 }
 
-/// The `p`-quantile of the standard normal distribution, for `p` in [0.5, 1).
+/// Quantile `p` of the standard normal distribution, for `p` in [0.5, 1).
 ///
-/// By halving on the complementary error function: exact to the last bits wherever libm's erfc is.
+/// By bisection on the complementary error function: exact to the last bits wherever libm's erfc is.
 pub(crate) fn quantile(p: f64) -> f64 {
     debug_assert!((0.5..1.0).contains(&p), "probability {p}");
     let above = |x: f64| 0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2);
@@ -225,7 +225,8 @@ mod tests {
         assert_eq!(prediction.sampled_ns(), 230.0);
         // s^2 = 8 and 18; V = 2000^2 x 0.999 x 4 + 4000^2 x 0.9995 x 9.
         let (a, b) = (2000.0_f64.powi(2) * 0.999 * 4.0, 4000.0_f64.powi(2) * 0.9995 * 9.0);
-        // Satterthwaite: (a + b)^2 / (a^2 + b^2) = 1.2 degrees of freedom, so 1; t at 97.5 % is 12.7062 (NIST 1.3.6.7.2).
+        // Satterthwaite: (a + b)^2 / (a^2 + b^2) = 1.2 degrees of freedom, so 1; t at 97.5 % is 12.7062 (NIST
+        // 1.3.6.7.2).
         assert!(((a + b) * (a + b) / (a * a + b * b)) as u32 == 1);
         let expected = 12.7062 * (a + b).sqrt();
         assert!((prediction.half_width_ns() - expected).abs() < 1e-4 * expected, "{prediction:?}");

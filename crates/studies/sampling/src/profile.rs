@@ -1,4 +1,4 @@
-//! The kernels of a run: what each is, and how long it took.
+//! Kernels of a run with their kinds and durations.
 
 use crate::read;
 use config::Diagnostic;
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
 
-/// The longest duration of a kernel that is believed: eleven days and a half. Squares of it do not overflow.
+/// Maximum plausible duration of a kernel: eleven and a half days. Its square does not overflow.
 const LONGEST_NS: f64 = 1e15;
 
-/// Most kernels of a profile; their numbers have 32 bits.
+/// Maximum number of kernels of a profile; indices have 32 bits.
 const MOST: usize = u32::MAX as usize;
 
-/// The three sizes of a grid (in blocks) or of a block (in threads): x, y, z.
+/// Sizes of a grid (in blocks) or of a block (in threads): x, y, z.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
 pub struct Dims(pub [u32; 3]);
 
@@ -24,18 +24,18 @@ impl fmt::Display for Dims {
     }
 }
 
-/// What kernels of one group have in common before any splitting.
+/// Properties shared by the kernels of a group before any splitting.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Kind {
-    /// The name, with all of its arguments.
+    /// Name of the kernel, with all of its arguments.
     pub name: String,
-    /// The grid; none where the profile does not tell (launches through graphs).
+    /// Grid; `None` if the profile does not record it (launches through graphs).
     pub grid: Option<Dims>,
-    /// The block, likewise.
+    /// Block; `None` if the profile does not record it.
     pub block: Option<Dims>,
 }
 
-/// What a profile was read from.
+/// Source format of a profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -47,11 +47,11 @@ pub enum Format {
     NsysGpuTrace,
     /// `nsys stats --report cuda_kern_exec_trace --format csv` of Nsight Systems.
     NsysKernelTrace,
-    /// `ncu --csv` of Nsight Compute, one row a metric (`--page details`, or metrics by name).
+    /// `ncu --csv` of Nsight Compute, one row per metric (`--page details`, or metrics by name).
     NcuMetrics,
-    /// `ncu --csv --page raw` of Nsight Compute, one row a kernel.
+    /// `ncu --csv --page raw` of Nsight Compute, one row per kernel.
     NcuRaw,
-    /// No file: kernels that a program has named.
+    /// Kernels added by a program, without a file.
     Memory,
 }
 
@@ -62,21 +62,21 @@ impl fmt::Display for Format {
             Format::ChromeTrace => "Chrome trace",
             Format::NsysGpuTrace => "Nsight Systems, cuda_gpu_trace",
             Format::NsysKernelTrace => "Nsight Systems, cuda_kern_exec_trace",
-            Format::NcuMetrics => "Nsight Compute, one row a metric",
+            Format::NcuMetrics => "Nsight Compute, one row per metric",
             Format::NcuRaw => "Nsight Compute, raw page",
             Format::Memory => "kernels of a program",
         })
     }
 }
 
-/// The kernels of a run in the order of their starts, 12 bytes each.
+/// Kernels of a run in order of their starts, 12 bytes each.
 #[derive(Clone, Debug)]
 pub struct Profile {
     format: Format,
     kinds: Vec<Kind>,
-    /// For each kernel, its place in `kinds`.
+    /// Index into `kinds`, for each kernel.
     kind_of: Vec<u32>,
-    /// Durations.
+    /// Durations in nanoseconds, for each kernel.
     ns: Vec<f64>,
     known: FxHashMap<Box<[u8]>, u32>,
     key: Vec<u8>,
@@ -102,19 +102,19 @@ impl Profile {
         }
     }
 
-    /// Reads a profile, plain or gzip, in any of the formats of [`Format`], recognised by its content.
+    /// Reads a profile, plain or gzip, in any of the formats of [`Format`], detected from its content.
     ///
     /// # Errors
-    /// A file that cannot be read, is cut off, is of no known format, has no kernels, or has a kernel without a usable
-    /// name, grid, block or duration.
+    /// The file cannot be read, is truncated, has an unknown format or no kernels, or a kernel lacks a usable name,
+    /// grid, block or duration.
     pub fn read(path: &Path) -> Result<Profile, Diagnostic> {
         read::file(path)
     }
 
-    /// As [`Profile::read`], from bytes; `source` names them in diagnostics.
+    /// Reads a profile from bytes, like [`Profile::read`]; `source` names them in diagnostics.
     ///
     /// # Errors
-    /// As [`Profile::read`].
+    /// The errors of [`Profile::read`].
     pub fn from_reader(source: &str, bytes: impl std::io::Read) -> Result<Profile, Diagnostic> {
         read::stream(source, bytes)
     }
@@ -122,7 +122,7 @@ impl Profile {
     /// Appends a kernel.
     ///
     /// # Errors
-    /// A duration that is negative, no number or beyond 10^15 ns; the 2^32-th kernel.
+    /// The duration is negative, not a number or above 10^15 ns; or the profile is full.
     pub fn push(
         &mut self,
         name: &str,
@@ -133,7 +133,7 @@ impl Profile {
         check(duration_ns)?;
         if self.ns.len() >= MOST {
             return Err(Diagnostic::new("the profile has more than 2^32 - 1 kernels")
-                .help("cut it: a part of the run with the same kernels is enough to choose samples from"));
+                .help("cut it: a part of the run with the same kernels suffices to choose samples"));
         }
         let kind = self.intern(name, grid, block);
         self.kind_of.push(kind);
@@ -160,48 +160,48 @@ impl Profile {
         kind
     }
 
-    /// Kernels.
+    /// Number of kernels.
     pub fn len(&self) -> usize {
         self.ns.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the profile has no kernels.
     pub fn is_empty(&self) -> bool {
         self.ns.is_empty()
     }
 
-    /// What it was read from.
+    /// Source format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The kinds of kernels: name, grid and block, in order of their first kernel.
+    /// Kinds of kernels: name, grid and block, in order of their first kernel.
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
 
-    /// The place of each kernel's kind in [`Profile::kinds`], in order of starts.
+    /// Index of each kernel's kind in [`Profile::kinds`], in order of starts.
     pub fn kind_of(&self) -> &[u32] {
         &self.kind_of
     }
 
-    /// The durations in nanoseconds, in order of starts.
+    /// Durations in nanoseconds, in order of starts.
     pub fn durations_ns(&self) -> &[f64] {
         &self.ns
     }
 
-    /// The sum of all durations in nanoseconds.
+    /// Sum of all durations in nanoseconds.
     pub fn total_ns(&self) -> f64 {
         self.ns.iter().sum()
     }
 
-    /// What a reader should know: rows that are no kernels, kernels without a grid, durations of zero.
+    /// Remarks on the profile: rows that are not kernels, kernels without a grid, durations of zero.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = self.remarks.clone();
         let bare = self.kind_of.iter().filter(|kind| self.kinds[**kind as usize].grid.is_none()).count();
         if bare > 0 {
             remarks.push(format!(
-                "{bare} kernels have no grid and block: they are grouped by what is known of them"
+                "{bare} kernels have no grid and block: they are grouped by their remaining properties"
             ));
         }
         let zeros = self.ns.iter().filter(|ns| **ns == 0.0).count();
@@ -219,7 +219,7 @@ impl Profile {
         self.remarks.push(text);
     }
 
-    /// Brings the kernels into the order of their starts; those of the same start stay as they are.
+    /// Sorts the kernels by start, stably.
     pub(crate) fn sort_by_start(&mut self, starts: &[f64]) {
         if starts.is_sorted() {
             return;
@@ -230,7 +230,7 @@ impl Profile {
         self.ns = order.iter().map(|at| self.ns[*at as usize]).collect();
     }
 
-    /// Gives back what only reading needs.
+    /// Frees the memory that only reading needs.
     pub(crate) fn finish(&mut self) {
         self.kind_of.shrink_to_fit();
         self.ns.shrink_to_fit();
@@ -238,7 +238,7 @@ impl Profile {
 }
 
 /// # Errors
-/// A duration that no kernel can have.
+/// The duration is impossible for a kernel.
 pub(crate) fn check(duration_ns: f64) -> Result<(), Diagnostic> {
     let what = if duration_ns.is_nan() {
         "the duration is not a number".to_owned()

@@ -1,4 +1,4 @@
-//! How far groups are split, and how many samples each gets.
+//! Rules on splitting groups and distributing samples.
 
 use crate::plan::Moments;
 use crate::prediction::Bound;
@@ -7,39 +7,39 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Allegro takes a group for homogeneous if fewer samples than this do for it, however large it is: `n_th` of its published
+/// Number of samples below which Allegro takes a group as homogeneous, however large it is: `n_th` of its published
 /// script (the trace generator of MacSim) and of the settings of its successor (STEM, MICRO 2025).
 const THRESHOLD: f64 = 50.0;
 
-/// Samples that no split can save from: its parts need one each.
+/// Number of samples that a split cannot reduce: its parts need one each.
 const LEAST: u64 = 2;
 
-/// When a split of a group is tried, and what the bound is kept for.
+/// Rule that decides when to try a split, and what must satisfy the bound.
 ///
-/// For a group of N kernels with mean mu and variance sigma^2, `q = (z sigma / (e mu))^2` samples keep an endless population
-/// within e at the quantile z, and `m = N q / (N - 1 + q)` the group itself, drawn without replacement.
+/// For a group of N kernels with mean mu and variance sigma^2, `q = (z sigma / (e mu))^2` samples keep an infinite
+/// population within e at the quantile z, and `m = N q / (N - 1 + q)` the group itself, drawn without replacement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
-    /// Allegro: a group of `q >= 50` is split; every group keeps the bound by itself with `m` samples. What a group has left
-    /// of spread is taken for chance, so the bound holds as well for durations that differ from those of the profile, as
-    /// those of a simulation do, if their spread is the same.
+    /// Allegro: a group of `q >= 50` is split; every group satisfies the bound on its own with `m` samples. The
+    /// remaining spread of a group is taken as chance, so the bound also holds for durations that differ from those of
+    /// the profile, as in a simulation, if their spread is the same.
     #[default]
     Allegro,
-    /// As `allegro`, but a split is tried wherever it may save samples. Fewer kernels, and the spread within groups is small;
-    /// but the bound relies on kernels that were long in the profile being long in the simulation.
+    /// Like `allegro`, but a split is tried wherever it may save samples. It takes fewer kernels, and the spread within
+    /// groups is small; but the bound relies on kernels that were long in the profile being long in the simulation.
     Fewest,
-    /// Groups of `allegro`; the total keeps the bound with the fewest samples, `m` in proportion to `N sigma` (J. Neyman, On
-    /// the Two Different Aspects of the Representative Method, Journal of the Royal Statistical Society 97, 1934). A small
-    /// group alone may be far off.
+    /// Groups of `allegro`; the total keeps the bound with the fewest samples, `m` in proportion to `N sigma` (J.
+    /// Neyman, On the Two Different Aspects of the Representative Method, Journal of the Royal Statistical Society 97,
+    /// 1934). A small group alone may be far off.
     Neyman,
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Rule; 3] = [Rule::Allegro, Rule::Fewest, Rule::Neyman];
 
-    /// Its name.
+    /// Name of the rule.
     pub const fn name(self) -> &'static str {
         match self {
             Rule::Allegro => "allegro",
@@ -48,7 +48,7 @@ impl Rule {
         }
     }
 
-    /// Whether to try a split of a group that needs `samples`, and `endless` if it were so.
+    /// Returns whether to try a split of a group that needs `samples`, and `endless` if it were infinite.
     pub(crate) fn tries(self, endless: f64, samples: u64) -> bool {
         let is_tried = match self {
             Rule::Allegro | Rule::Neyman => endless >= THRESHOLD,
@@ -57,7 +57,7 @@ impl Rule {
         is_tried && samples > LEAST
     }
 
-    /// The samples of each group.
+    /// Number of samples of each group.
     pub(crate) fn samples(self, bound: &Bound, groups: &[Moments], total_ns: f64) -> Vec<u64> {
         match self {
             Rule::Allegro | Rule::Fewest => groups.iter().map(|of| bound.samples(of, total_ns)).collect(),
@@ -83,9 +83,9 @@ impl FromStr for Rule {
     }
 }
 
-/// Minimises the sum of `m` under `sum N^2 S^2 (1/m - 1/N) <= V`, `V = (e T / z)^2`, `S^2 = sigma^2 N / (N - 1)`:
-/// `m = N S sum(N S) / (V + sum(N S^2))`. A group that would be taken more than whole is taken whole, and the others are
-/// solved again (W. G. Cochran, Sampling Techniques, 1977, chapter 5).
+/// Minimises the sum of `m` under `sum N^2 S^2 (1/m - 1/N) <= V`, `V = (e T / z)^2`, `S^2 = sigma^2 N / (N - 1)`: `m =
+/// N S sum(N S) / (V + sum(N S^2))`. A group that would need more samples than it has is taken whole, and the others
+/// are solved again (W. G. Cochran, Sampling Techniques, 1977, chapter 5).
 fn neyman(bound: &Bound, groups: &[Moments], total_ns: f64) -> Vec<u64> {
     let allowed = bound.error() * total_ns / bound.z();
     let spread = |of: &Moments| if of.count > 1 { (of.squares / (of.count - 1) as f64).sqrt() } else { 0.0 };

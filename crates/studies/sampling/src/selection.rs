@@ -1,4 +1,4 @@
-//! The kernels that were drawn, and the file that says which kernels to simulate.
+//! Drawn kernels, and the file that lists the kernels to simulate.
 
 use crate::plan::{Group, Plan};
 use crate::prediction::Prediction;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// The kernels to simulate of a run, apart from its profile: a TOML file that people can read.
+/// Kernels of a run to simulate, independent of its profile: a readable TOML file.
 ///
 /// ```toml
 /// format = "nandscape.kernels/1"
@@ -32,38 +32,38 @@ use std::fmt::Write as _;
 #[serde(deny_unknown_fields)]
 pub struct Selection {
     format: Version,
-    /// The profile that it was drawn from.
+    /// Profile that it was drawn from.
     pub profile: String,
-    /// Kernels of the run.
+    /// Number of kernels of the run.
     pub kernels: u64,
-    /// The bound of the relative error of the total, a part of one.
+    /// Bound on the relative error of the total, as a share.
     pub error: f64,
-    /// The confidence of the bound, a part of one.
+    /// Confidence of the bound, as a share.
     pub confidence: f64,
-    /// How the samples were shared out.
+    /// Rule that distributed the samples.
     pub rule: Rule,
-    /// The seed of the draw; TOML has integers below 2^63.
+    /// Seed of the draw, below 2^63 as TOML requires.
     pub seed: u64,
-    /// The groups.
+    /// Groups of the selection.
     #[serde(rename = "group")]
     pub groups: Vec<Selected>,
 }
 
-/// A group of a selection.
+/// Group of a selection.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selected {
-    /// The name of its kernels.
+    /// Name of its kernels.
     pub name: String,
-    /// Their grid, if known.
+    /// Grid, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<Dims>,
-    /// Their block, if known.
+    /// Block, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Dims>,
-    /// Kernels in the group.
+    /// Number of kernels in the group.
     pub count: u64,
-    /// The kernels to simulate: numbers in order of starts, from zero, ascending.
+    /// Kernels to simulate: indices in order of starts, from zero, ascending.
     pub samples: Vec<u32>,
 }
 
@@ -74,7 +74,7 @@ enum Version {
 }
 
 impl Selection {
-    /// What a plan and a draw from it say; `profile` names what the plan was made from.
+    /// Creates the selection of a plan and a draw; `profile` names the plan's profile.
     pub fn new(plan: &Plan, sample: &Sample, profile: &str, seed: u64) -> Selection {
         let groups = plan.groups().iter().zip(sample.drawn()).map(|(group, drawn)| {
             let kind = &plan.kinds()[group.kind()];
@@ -98,7 +98,7 @@ impl Selection {
         }
     }
 
-    /// As TOML, a line for each key: thousands of samples do not take a line each.
+    /// Writes TOML, with one line per key: thousands of samples do not take a line each.
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
         let mut text = format!(
@@ -127,11 +127,12 @@ impl Selection {
         text
     }
 
-    /// Reads it back; `source` names the text in diagnostics.
+    /// Parses the file; `source` names the text in diagnostics.
     ///
     /// # Errors
-    /// No TOML, a key that is unknown, missing or of another kind, and groups that cannot be: without samples, with more
-    /// samples than kernels, with a sample twice or beyond the kernels of the run, or with another sum than these.
+    /// The text is not TOML, a key is unknown, missing or of a wrong type, or a group is invalid: without samples, with
+    /// more samples than kernels, with a repeated sample or one beyond the kernels of the run, or with a wrong sum of
+    /// kernels.
     pub fn from_toml(source: &str, text: &str) -> Result<Selection, Diagnostic> {
         let selection: Selection = toml::from_str(text).map_err(|fault| {
             let place = fault.span().map_or_else(Place::default, |span| place(text, span.start));
@@ -143,16 +144,16 @@ impl Selection {
             None => Ok(selection),
             Some(what) => Err(Diagnostic::new(what)
                 .at(Place { source: source.to_owned(), ..Place::default() })
-                .help("each kernel of the run stands in one group, and each group has one sample or more")),
+                .help("each kernel of the run belongs to one group, and each group has one sample or more")),
         }
     }
 
-    /// Kernels to simulate.
+    /// Number of kernels to simulate.
     pub fn samples(&self) -> u64 {
         self.groups.iter().map(|group| group.samples.len() as u64).sum()
     }
 
-    /// The time of all kernels in nanoseconds, if `duration_ns` tells that of a sample.
+    /// Total time of all kernels in nanoseconds, if `duration_ns` gives that of a sample.
     pub fn total_ns(&self, mut duration_ns: impl FnMut(u32) -> f64) -> f64 {
         let of = |group: &Selected| {
             let sum: f64 = group.samples.iter().map(|kernel| duration_ns(*kernel)).sum();
@@ -161,7 +162,7 @@ impl Selection {
         self.groups.iter().map(of).sum()
     }
 
-    /// What cannot be.
+    /// First fault of the selection.
     fn fault(&self) -> Option<String> {
         let mut sum = 0_u64;
         let mut all = Vec::new();
@@ -207,10 +208,10 @@ fn place(text: &str, byte: usize) -> Place {
     }
 }
 
-/// The kernels to simulate of each group of a plan.
+/// Kernels to simulate in each group of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// In the order of the plan's groups; numbers of kernels in order of starts, ascending.
+    /// Kernels in the order of the plan's groups; indices in order of starts, ascending.
     drawn: Vec<Vec<u32>>,
 }
 
@@ -219,23 +220,23 @@ impl Sample {
         Sample { drawn: plan.groups().iter().map(|group| draw(plan, group, seed)).collect() }
     }
 
-    /// The kernels of each group of the plan, by their numbers in order of starts, ascending.
+    /// Kernels of each group of the plan, by their indices in order of starts, ascending.
     pub fn drawn(&self) -> &[Vec<u32>] {
         &self.drawn
     }
 
-    /// Kernels in all.
+    /// Number of drawn kernels.
     pub fn len(&self) -> u64 {
         self.drawn.iter().map(|group| group.len() as u64).sum()
     }
 
-    /// Whether there is none; of a plan there always is one.
+    /// Returns whether the sample is empty; that of a plan never is.
     pub fn is_empty(&self) -> bool {
         self.drawn.iter().all(Vec::is_empty)
     }
 
-    /// What the sample says of the time of all kernels of the plan that it was drawn from. `duration_ns` tells how long a
-    /// drawn kernel took, in nanoseconds: in the simulation, or in the profile itself to see how good the sample is.
+    /// Predicts the time of all kernels of the plan that it was drawn from. `duration_ns` gives the duration of a drawn
+    /// kernel in nanoseconds: in the simulation, or in the profile itself to assess the sample.
     pub fn predict(&self, plan: &Plan, duration_ns: impl FnMut(u32) -> f64) -> Prediction {
         Prediction::of(plan, self, duration_ns)
     }
@@ -357,8 +358,8 @@ mod tests {
         assert_ne!(plan.draw(1), plan.draw(2));
     }
 
-    /// Chi-square over the kernels of a group; 140 is beyond the 0.999 quantile at 99 degrees of freedom less what drawing
-    /// without replacement takes from it.
+    /// Chi-square over the kernels of a group; 140 is beyond the 0.999 quantile at 99 degrees of freedom less what
+    /// drawing without replacement takes from it.
     #[test]
     fn every_kernel_is_drawn_alike() {
         let plan = plan();

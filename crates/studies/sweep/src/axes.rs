@@ -1,12 +1,12 @@
-//! The axes of a sweep: what varies, and the tables `[workload]`, `[set]` and `[[zip]]` of its file.
+//! Axes of a sweep: the tables `[workload]`, `[set]` and `[[zip]]` of its file.
 
 use config::{Diagnostic, Resolved};
 use toml::{Table, Value};
 
-/// Reads the axes, in the order in which their columns stand: options of workloads first.
+/// Reads the axes, in the order of their columns: options of workloads first.
 ///
 /// # Errors
-/// Keys that no spec has, that vary twice, that have no values, or that do not step together.
+/// A key is unknown, varies twice, has no values, or does not step together with its table.
 pub(super) fn axes(
     workload: &Table,
     set: &Table,
@@ -23,9 +23,9 @@ pub(super) fn axes(
     for (key, values) in listed("set", set, resolved)? {
         let place = format!("set.{key}");
         if let Key::Option(option) = Key::read(&key) {
-            let help = format!("`{option}` stands in a table [workload]");
+            let help = format!("put `{option}` in a table [workload]");
             return Err(resolved
-                .diagnose(&place, format!("`{key}` is an option of the workload, not a key of a spec"))
+                .diagnose(&place, format!("`{key}` is an option of the workload, not a spec key"))
                 .help(help));
         }
         take(&key, &place, &values, &mut taken, resolved)?;
@@ -42,7 +42,7 @@ pub(super) fn axes(
     Ok(axes)
 }
 
-/// The keys of a table with their values; options of workloads have plain values only.
+/// Keys of a table with their values; options of workloads have plain values only.
 fn listed(name: &str, table: &Table, resolved: &Resolved) -> Result<Vec<(String, Vec<Value>)>, Diagnostic> {
     let listed = flatten(table);
     for (key, values) in &listed {
@@ -50,15 +50,15 @@ fn listed(name: &str, table: &Table, resolved: &Resolved) -> Result<Vec<(String,
         let Some(at) = values.iter().position(|value| is_option && option_text(value).is_none()) else {
             continue;
         };
-        let what = format!("`{}` is no value of an option of a workload", values[at]);
+        let what = format!("`{}` is not a value of a workload option", values[at]);
         return Err(resolved
             .diagnose(&format!("{name}.{key}.{at}"), what)
-            .help("a number, a truth, or a text without commas"));
+            .help("give a number, true or false, or a string without commas"));
     }
     Ok(listed)
 }
 
-/// A key has its axis, unless it has one already.
+/// Adds the axis of a key, unless it has one already.
 fn take(
     key: &str,
     place: &str,
@@ -70,27 +70,27 @@ fn take(
     refuse_unknown_key(key).map_err(|d| d.at(resolved.place(place)))?;
     refuse_taken(key, taken).map_err(|d| d.at(resolved.place(place)))?;
     if values.is_empty() {
-        return Err(fault(format!("`{key}` has no values: there is nothing to run")));
+        return Err(fault(format!("`{key}` has no values: it needs at least one")));
     }
     taken.push(key.to_owned());
     Ok(())
 }
 
-/// Refuses a key that varies already, or a part of which does, or of which it is a part.
+/// Refuses a key that already varies, or that contains or is contained in one that does.
 pub(super) fn refuse_taken(key: &str, taken: &[String]) -> Result<(), Diagnostic> {
     let Some(other) = taken.iter().find(|other| overlap(key, other)) else { return Ok(()) };
     let part = if key == other { String::new() } else { format!(", with `{other}`") };
     Err(Diagnostic::new(format!("`{key}` varies already{part}"))
-        .help("a key has one axis; keys that go together stand in one [[zip]] table"))
+        .help("give a key one axis; put keys that step together in one [[zip]] table"))
 }
 
-/// Whether two keys are one, or one is a part of the other.
+/// Returns whether two keys are equal, or one contains the other.
 fn overlap(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The value of an option as a workload has it; `None` of what cannot be one.
+/// Text of an option's value in a workload; `None` if it cannot be one.
 pub(super) fn option_text(value: &Value) -> Option<String> {
     match value {
         Value::Integer(number) => Some(number.to_string()),
@@ -101,7 +101,7 @@ pub(super) fn option_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A misspelt key is an error of the sweep, not of each of its runs. Which options a workload has, it says itself.
+/// Refuses a misspelt spec key once, not in each of its runs. Workloads check their options themselves.
 pub(super) fn refuse_unknown_key(key: &str) -> Result<(), Diagnostic> {
     if matches!(Key::read(key), Key::Option(_)) {
         return Ok(());
@@ -110,7 +110,7 @@ pub(super) fn refuse_unknown_key(key: &str) -> Result<(), Diagnostic> {
     let is_part_of = |known: &str, key: &str| {
         known == key || known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'))
     };
-    // Of a part with a name of its own, the rest must be a key of some kind: which, its system says.
+    // After a user-chosen table name, the rest must be a key of some kind; the system determines which.
     let below = |key: &str| key.split_once('.').map(|(_, rest)| rest.to_owned());
     let rest =
         below(key).filter(|_| !known.iter().any(|known| known.split('.').next() == key.split('.').next()));
@@ -120,31 +120,31 @@ pub(super) fn refuse_unknown_key(key: &str) -> Result<(), Diagnostic> {
     if known.iter().any(|known| is_part_of(known, key) || of_some_kind(known)) {
         return Ok(());
     }
-    let mut fault = Diagnostic::new(format!("a spec has no key `{key}`")).allowed(key, known);
+    let mut fault = Diagnostic::new(format!("unknown spec key `{key}`")).allowed(key, known);
     fault.allowed.clear();
     Err(fault.help("`nandscape params` lists every key").pointed(key))
 }
 
-/// Where options of the workloads stand: the table, and what begins such a key elsewhere.
+/// Table of workload options, and the prefix of such keys elsewhere.
 pub(super) const WORKLOAD: &str = "workload";
 
-/// What is stepped.
+/// Key to step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// A key path of the spec.
+    /// Key path of the spec.
     Spec(String),
-    /// An option of the workloads.
+    /// Option of the workloads.
     Option(String),
 }
 
 impl Key {
-    /// A key as it stands in the file: `flash.geometry.channels`, `workload.bs`.
+    /// Parses a key from the file: `flash.geometry.channels`, `workload.bs`.
     pub(super) fn read(text: &str) -> Key {
         let option = text.strip_prefix(WORKLOAD).and_then(|rest| rest.strip_prefix('.'));
         option.map_or_else(|| Key::Spec(text.to_owned()), |option| Key::Option(option.to_owned()))
     }
 
-    /// As it stands in the file.
+    /// Text of the key in the file.
     pub(super) fn text(&self) -> String {
         match self {
             Key::Spec(key) => key.clone(),
@@ -152,7 +152,7 @@ impl Key {
         }
     }
 
-    /// The option that it is.
+    /// Option name, if the key is an option.
     pub(super) fn option(&self) -> Option<&str> {
         match self {
             Key::Option(option) => Some(option),
@@ -160,50 +160,50 @@ impl Key {
         }
     }
 
-    /// Its column in the table: the key path, or the option as the workload has it.
+    /// Column in the table: the key path, or the name of the option.
     pub(super) fn column(&self) -> String {
         match self {
-            // What the table has anyway is not called the same.
+            // Names of fixed columns are reserved.
             Key::Option(option) if !COLUMNS.contains(&option.as_str()) => option.clone(),
             _ => self.text(),
         }
     }
 }
 
-/// Columns that every table has.
+/// Columns of every table.
 pub(super) const COLUMNS: [&str; 8] =
     ["run", "system", "workload", "seed", "state", "result", "message", "config"];
 
 /// Keys that step together, and the values of each step.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Axis {
-    /// What is stepped.
+    /// Keys of the axis.
     pub(crate) keys: Vec<Key>,
-    /// Where each of them stands in the file.
+    /// Place of each key in the file.
     places: Vec<String>,
     /// Values by step, one for each key.
     pub(crate) rows: Vec<Vec<Value>>,
 }
 
 impl Axis {
-    /// One key that steps alone, and where it stands.
+    /// Creates an axis of a single key with its place.
     pub(super) fn of(key: Key, place: String, values: Vec<Value>) -> Axis {
         let rows = values.into_iter().map(|value| vec![value]).collect();
         Axis { keys: vec![key], places: vec![place], rows }
     }
 
-    /// Where a value of its `at`th key stands in the file.
+    /// Place in the file of a value of its `at`th key.
     pub(super) fn place(&self, at: usize, step: usize) -> String {
         format!("{}.{step}", self.places[at])
     }
 
-    /// What a step sets.
+    /// Keys and values of a step.
     pub(super) fn settings(&self, step: usize) -> impl Iterator<Item = (&Key, &Value)> {
         self.keys.iter().zip(&self.rows[step])
     }
 }
 
-/// What a key of the spec is set to, as `key.path=value`; none of an option.
+/// Assignment of a spec key, as `key.path=value`; `None` for an option.
 pub(super) fn assignment((key, value): (&Key, &Value)) -> Option<String> {
     match key {
         Key::Spec(key) => Some(format!("{key}={value}")),
@@ -211,8 +211,7 @@ pub(super) fn assignment((key, value): (&Key, &Value)) -> Option<String> {
     }
 }
 
-/// Key paths with their values: an array lists values, tables are ways to keys below them, anything else is the one
-/// value.
+/// Key paths with their values: an array lists values, a table leads to keys below it, anything else is a single value.
 pub(super) fn flatten(table: &Table) -> Vec<(String, Vec<Value>)> {
     let mut found = Vec::new();
     descend("", table, &mut found);
@@ -230,10 +229,10 @@ fn descend(path: &str, table: &Table, found: &mut Vec<(String, Vec<Value>)>) {
     }
 }
 
-/// Keys of a `[[zip]]` table, which step together.
+/// Builds the axis of a `[[zip]]` table, whose keys step together.
 ///
 /// # Errors
-/// They have different numbers of values.
+/// The keys have different numbers of values.
 pub(super) fn zipped(table: &str, listed: Vec<(String, Vec<Value>)>) -> Result<Axis, String> {
     let Some((first, values)) = listed.first() else { return Err("a [[zip]] table without keys".into()) };
     let steps = values.len();

@@ -1,12 +1,12 @@
-"""Between `nandscape sweep --on` and a cluster of Dask: runs come as lines of JSON on standard input, what became of them goes to
-standard output. The only argument says where the cluster is, as `On` has it.
+"""Connects `nandscape sweep --on` with a Dask cluster: runs come as lines of JSON on standard input, outcomes go to
+standard output. The only argument describes the cluster, as `On` does.
 
-In:   {"run": 3, "order": {...}, "program": "...", "folder": "..."}    a run; closed standard input: nothing more is wanted
-Out:  {"ready": 8}                       threads of the cluster, once it is there, and whenever they change
-      {"run": 3, "answer": "..."}        the line that `nandscape point` has printed
-      {"run": 3, "fault": "..."}         it could not be run
-      {"refused": "...", "help": "..."}  there is no such cluster
-      {"lost": "..."}                    there is none any more
+In:   {"run": 3, "order": {...}, "program": "...", "folder": "..."}    a run; closed standard input ends the work
+Out:  {"ready": 8}                       threads of the cluster, at the start and whenever they change
+      {"run": 3, "answer": "..."}        the line printed by `nandscape point`
+      {"run": 3, "fault": "..."}         the run failed
+      {"refused": "...", "help": "..."}  the cluster does not exist
+      {"lost": "..."}                    the cluster is gone
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import threading
 from typing import Any
 
 TRIES = 4
-"""How often a run is given out whose worker was lost: Dask has tried some times by itself each time."""
+"""Number of attempts for a run whose worker was lost; Dask retries a few times within each."""
 LOOK_S = 0.5
-"""How often it is looked whether the cluster is there."""
+"""Poll interval of the cluster, in seconds."""
 CONNECT_S = 10
-"""How long a scheduler has to answer."""
+"""Time limit for a scheduler to answer, in seconds."""
 
 
 def work(order: str, program: str, folder: str) -> str:
-    """Runs `nandscape point` on a worker, in the folder of the sweep. Pickled by value: a worker needs Dask and the program, nothing else."""
+    """Runs `nandscape point` on a worker, in the folder of the sweep. Pickled by value: a worker needs only Dask and the program."""
     import os
     import shutil
     import subprocess
@@ -37,7 +37,7 @@ def work(order: str, program: str, folder: str) -> str:
 
     found = program if os.access(program, os.X_OK) else shutil.which("nandscape")
     if found is None:
-        raise FileNotFoundError(f"there is no nandscape on this worker, neither as {program} nor on its PATH")
+        raise FileNotFoundError(f"nandscape not found on this worker, neither as {program} nor on its PATH")
     worker = get_worker()
     key = worker.get_current_task()
     process = subprocess.Popen(
@@ -50,7 +50,7 @@ def work(order: str, program: str, folder: str) -> str:
         start_new_session=True,
     )
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    # Its standard input stays open: if this worker is killed it is closed, and the run ends.
+    # Its standard input stays open: if this worker is killed, it closes and the run ends.
     process.stdin.write(order + "\n")
     process.stdin.flush()
     said: dict[str, str] = {}
@@ -68,7 +68,7 @@ def work(order: str, program: str, folder: str) -> str:
         except subprocess.TimeoutExpired:
             task = worker.state.tasks.get(key)
             if task is None or task.state == "cancelled":
-                # Nobody waits for it any more.
+                # The result is no longer wanted.
                 process.kill()
     for reader in readers:
         reader.join()
@@ -87,7 +87,7 @@ def refuse(what: str, help: str) -> None:
 
 
 def connected(on: dict[str, Any]) -> tuple[Any, Any]:
-    """A client, and the cluster that was made for it, if one was."""
+    """Returns a client, and the cluster created for it, if any."""
     try:
         import distributed
 
@@ -99,8 +99,8 @@ def connected(on: dict[str, Any]) -> tuple[Any, Any]:
             return dask.Client(on["address"], timeout=CONNECT_S, set_as_default=False), None
         except Exception as fault:
             refuse(
-                f"no scheduler of Dask answers at {on['address']} ({type(fault).__name__}: {fault})",
-                "`dask scheduler` starts one, `dask worker ADDRESS` its workers; all have the same version of Dask",
+                f"no Dask scheduler answers at {on['address']} ({type(fault).__name__}: {fault})",
+                "start one with `dask scheduler`, and its workers with `dask worker ADDRESS`, all with the same version of Dask",
             )
     made = on["made"]
     try:
@@ -117,12 +117,12 @@ def connected(on: dict[str, Any]) -> tuple[Any, Any]:
     except ImportError as fault:
         refuse(f"this Python ({sys.executable}) has no dask-jobqueue: {fault}", "`pip install dask-jobqueue`; NANDSCAPE_PYTHON names another Python")
     except Exception as fault:
-        refuse(f"the cluster cannot be made: {type(fault).__name__}: {fault}", "[options] has what dask-jobqueue's class for this batch system takes")
+        refuse(f"the cluster cannot be created: {type(fault).__name__}: {fault}", "[options] holds the arguments of dask-jobqueue's class for this batch system")
     raise AssertionError
 
 
 def main() -> None:
-    # An interrupt of a terminal goes to the whole group: the sweep hears it, and closes standard input.
+    # A terminal's interrupt goes to the whole group: the sweep handles it, and closes standard input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     client, cluster = connected(json.loads(sys.argv[1]))
     from distributed import KilledWorker
@@ -183,7 +183,7 @@ def main() -> None:
                     error: BaseException | None = fault
             else:
                 error = future.exception() if future.status == "error" else None
-            # A worker that was lost, or a run that somebody else has cancelled: once more, a few times.
+            # A lost worker, or a run cancelled by others: try again, a few times.
             is_lost = error is None or isinstance(error, KilledWorker) or "status -9" in str(error)
             if is_lost and client.status == "running" and tries[run] < TRIES:
                 give(run)

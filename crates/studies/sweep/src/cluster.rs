@@ -1,5 +1,5 @@
-//! Runs on a cluster: where it is, and what it takes to make one. A process of Python speaks with it; what a worker
-//! is told of a run and what it answers are lines of JSON.
+//! Runs on a cluster: its address or how to create it. A Python process talks to it; orders to a worker and its answers
+//! are lines of JSON.
 
 use crate::jobs::{TraceText, Words, warmup};
 use crate::store::Keys;
@@ -15,30 +15,30 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where a cluster is.
+/// Cluster of `--on`.
 #[derive(Debug, Serialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum On {
-    /// A scheduler of Dask that is there: `tcp://HOST:PORT`.
+    /// Running Dask scheduler: `tcp://HOST:PORT`.
     Address(String),
-    /// One that is made for this sweep.
+    /// Cluster created for this sweep.
     Made(Made),
 }
 
-/// A cluster that a batch system makes.
+/// Cluster to be created by a batch system.
 #[derive(Debug, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Made {
-    /// Which batch system.
+    /// Batch system.
     cluster: Kind,
-    /// Jobs that are asked of it; of `local`, processes.
+    /// Number of batch jobs; for `local`, of processes.
     jobs: u32,
-    /// Arguments of the class of dask-jobqueue, or of `LocalCluster`.
+    /// Arguments of the dask-jobqueue class, or of `LocalCluster`.
     #[serde(default)]
     options: toml::Table,
 }
 
-/// What makes a cluster.
+/// Batch system that creates a cluster.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
@@ -53,14 +53,14 @@ enum Kind {
     Moab,
 }
 
-/// What a file of a cluster says, for diagnostics.
-const HELP: &str = "cluster = \"slurm\", jobs = 8, and in [options] what dask-jobqueue's SLURMCluster takes: cores, memory, queue, walltime";
+/// Example of a cluster file, for diagnostics.
+const HELP: &str = "for example cluster = \"slurm\", jobs = 8, and in [options] the arguments of dask-jobqueue's SLURMCluster: cores, memory, queue, walltime";
 
 impl On {
     /// Reads `--on`: `dask://HOST:PORT`, or a TOML file.
     ///
     /// # Errors
-    /// It is neither, or the file says something else.
+    /// The text is neither, or the file is invalid.
     pub(crate) fn read(text: &str) -> Result<On, Diagnostic> {
         if let Some(address) = text.strip_prefix("dask://") {
             let is_whole = address.rsplit_once(':').is_some_and(|(host, port)| {
@@ -74,8 +74,8 @@ impl On {
             return Ok(On::Address(format!("tcp://{address}")));
         }
         if !text.ends_with(".toml") {
-            return Err(Diagnostic::new(format!("--on: `{text}` is no cluster"))
-                .help("dask://HOST:PORT is a scheduler of Dask, FILE.toml a batch system that makes one"));
+            return Err(Diagnostic::new(format!("--on: `{text}` is not a cluster"))
+                .help("give dask://HOST:PORT for a Dask scheduler, or FILE.toml for a batch system"));
         }
         let path = Path::new(text);
         let content = std::fs::read_to_string(path)
@@ -85,58 +85,58 @@ impl On {
             Diagnostic::new(format!("{text}:{line}: {}", fault.message())).help(HELP)
         })?;
         if made.jobs == 0 {
-            return Err(Diagnostic::new(format!("{text}: `jobs` is 0: nothing would run")).help(HELP));
+            return Err(Diagnostic::new(format!("{text}: `jobs` is 0: it must be at least 1")).help(HELP));
         }
         Ok(On::Made(made))
     }
 }
 
-/// What speaks with Dask.
+/// Program that talks to Dask.
 const BROKER: &str = include_str!("broker.py");
 
-/// Names the Python to run it with.
+/// Environment variable with the Python to run it.
 const PYTHON: &str = "NANDSCAPE_PYTHON";
 
-/// How long it may take to let go of a cluster.
+/// Maximum time for releasing a cluster.
 const PARTING: Duration = Duration::from_secs(8);
 
-/// How often it is looked whether it has.
+/// Poll interval while releasing a cluster.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A cluster that is there.
+/// Connected cluster.
 pub(crate) struct Cluster {
     child: Mutex<Child>,
-    /// Closed when nothing more is wanted.
+    /// Orders to the process; closed at the end.
     to: Mutex<Option<ChildStdin>>,
     from: Mutex<BufReader<ChildStdout>>,
     program: PathBuf,
     folder: PathBuf,
     state_cache: Option<PathBuf>,
-    /// Threads of the cluster when it was found.
+    /// Number of threads of the cluster at the start.
     threads: usize,
 }
 
-/// What the other side says.
+/// Message from the process.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Said {
-    /// Threads of the cluster.
+    /// Number of threads of the cluster.
     Ready { ready: usize },
-    /// What a worker has answered for a run.
+    /// Answer of a worker for a run.
     Answered { run: usize, answer: String },
-    /// Why a run could not be made.
+    /// Reason why a run could not be made.
     Failed { run: usize, fault: String },
-    /// There is no such cluster.
+    /// The cluster does not exist.
     Refused { refused: String, help: String },
-    /// It is gone.
+    /// The cluster is gone.
     Lost { lost: String },
 }
 
 impl Cluster {
-    /// Finds a cluster, or makes it. States of drives are shared in the folder, if there is one.
+    /// Connects to a cluster, or creates it. Drive states are shared in the folder, if given.
     ///
     /// # Errors
-    /// There is no Python, it has no Dask, or there is no such cluster.
+    /// Python or Dask is missing, or the cluster does not exist.
     pub(crate) fn open(on: &On, state_cache: Option<PathBuf>) -> Result<Cluster, Diagnostic> {
         let python = std::env::var(PYTHON).unwrap_or_else(|_| "python3".to_owned());
         let started = Command::new(&python)
@@ -145,13 +145,13 @@ impl Cluster {
             .stdout(Stdio::piped())
             .spawn();
         let mut child = started.map_err(|fault| {
-            Diagnostic::new(format!("--on: cannot start `{python}`, which speaks with the cluster: {fault}"))
-                .help(format!("Python 3.11 or later with `distributed` is needed; {PYTHON} names it"))
+            Diagnostic::new(format!("--on: cannot start `{python}`, which talks to the cluster: {fault}"))
+                .help(format!("install Python 3.11 or later with `distributed`; {PYTHON} names the interpreter"))
         })?;
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Diagnostic::new("--on: the process that speaks with the cluster has no pipes"));
+            return Err(Diagnostic::new("--on: the process that talks to the cluster has no pipes"));
         };
-        let here = |fault: std::io::Error| Diagnostic::new(format!("cannot tell where this is: {fault}"));
+        let here = |fault: std::io::Error| Diagnostic::new(format!("cannot find the current folder or program: {fault}"));
         let mut cluster = Cluster {
             child: Mutex::new(child),
             to: Mutex::new(Some(to)),
@@ -172,36 +172,36 @@ impl Cluster {
         }
     }
 
-    /// Whether the cluster had workers when it was found.
+    /// Returns whether the cluster had workers at the start.
     pub(crate) fn has_workers(&self) -> bool {
         self.threads > 0
     }
 
-    /// The folder of states that workers share.
+    /// Folder of states shared by the workers.
     pub(crate) fn state_cache(&self) -> Option<PathBuf> {
         self.state_cache.clone()
     }
 
-    /// Gives out a run; whether there is somebody to give it to.
+    /// Sends a run; returns whether the process could take it.
     pub(crate) fn give(&self, run: usize, order: &Order) -> bool {
         let line = json!({ "run": run, "order": order, "program": self.program, "folder": self.folder });
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         to.as_mut().is_some_and(|to| writeln!(to, "{line}").and_then(|()| to.flush()).is_ok())
     }
 
-    /// What is said next.
+    /// Waits for the next message.
     pub(crate) fn hear(&self) -> Said {
         let mut line = String::new();
         let mut from = self.from.lock().unwrap_or_else(PoisonError::into_inner);
         let lost = |why: String| Said::Lost { lost: why };
         match from.read_line(&mut line) {
-            Ok(0) => lost("the process that speaks with the cluster has ended".to_owned()),
+            Ok(0) => lost("the process that talks to the cluster has ended".to_owned()),
             Ok(_) => serde_json::from_str(&line).unwrap_or_else(|fault| lost(format!("{fault}: {line}"))),
             Err(fault) => lost(fault.to_string()),
         }
     }
 
-    /// Nothing more is wanted: what is under way is cancelled, and a cluster that was made for this sweep goes.
+    /// Ends the work: pending runs are cancelled, and a cluster created for this sweep is closed.
     pub(crate) fn close(&self) {
         drop(self.to.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -218,30 +218,30 @@ impl Drop for Cluster {
             }
             std::thread::sleep(LOOK);
         }
-        // It is ours, and has had its time.
+        // The process is ours, and its time is up.
         let _ = child.kill();
         let _ = child.wait();
     }
 }
 
 impl Answer {
-    /// The line that a worker has printed.
+    /// Parses the line that a worker has printed.
     ///
     /// # Errors
-    /// It is none of an answer.
+    /// The line is not an answer.
     pub(crate) fn read(line: &str) -> Result<Answer, Fault> {
         serde_json::from_str(line)
-            .map_err(|fault| Diagnostic::new(format!("a worker's answer is not one: {fault}")).into())
+            .map_err(|fault| Diagnostic::new(format!("cannot parse a worker's answer: {fault}")).into())
     }
 }
 
-/// A run in the words of its sweep.
+/// Run of a sweep, as sent to a worker.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
-    /// The version of the program that asks.
+    /// Version of the program that sends it.
     version: String,
-    /// The name of its document: all that decides it.
+    /// Name of its document: a digest of all that decides it.
     key: String,
     system: String,
     set: Vec<String>,
@@ -250,22 +250,22 @@ pub struct Order {
     warmup: Option<String>,
     trace: TraceText,
     queue_depth: Option<u32>,
-    /// A folder of states that all workers see.
+    /// Folder of states visible to all workers.
     pub state_cache: Option<PathBuf>,
 }
 
-/// What came of it.
+/// Answer of a worker.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Answer {
-    /// The result document.
+    /// Result document.
     Document(String),
-    /// It cannot run.
+    /// The run failed.
     Failure(Diagnostic),
 }
 
 impl Order {
-    /// The run of a plan.
+    /// Builds the order of a plan.
     pub(crate) fn of(words: &Words, plan: &Plan, key: &str, state_cache: Option<PathBuf>) -> Order {
         Order {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -281,10 +281,10 @@ impl Order {
         }
     }
 
-    /// The plan, if it is here what it is there.
+    /// Rebuilds the plan, if it is the same here as at the sender.
     ///
     /// # Errors
-    /// Another version of the program, other files, or none.
+    /// The version of the program or the files differ, or files are missing.
     pub fn plan(&self) -> Result<Plan, Diagnostic> {
         let here = env!("CARGO_PKG_VERSION");
         if self.version != here {
@@ -304,9 +304,9 @@ impl Order {
         };
         if Keys::of(plan.workloads.iter())?.key(&plan)? != self.key {
             return Err(Diagnostic::new(
-                "the worker's files are not those of the sweep, or its nandscape is another build",
+                "the worker's files differ from those of the sweep, or its nandscape is a different build",
             )
-            .help("workers see the files of systems and traces by the same paths, with the same content"));
+            .help("workers must see the files of systems and traces at the same paths, with the same content"));
         }
         Ok(plan)
     }
@@ -348,7 +348,7 @@ mod tests {
         for (wrong, said) in [
             ("cluster = \"slurn\"\njobs = 4", "c.toml:1: unknown variant `slurn`"),
             ("cluster = \"slurm\"\njob = 4", "c.toml:2: unknown field `job`"),
-            ("cluster = \"slurm\"\njobs = 0", "nothing would run"),
+            ("cluster = \"slurm\"\njobs = 0", "at least 1"),
             ("jobs = 2", "missing field `cluster`"),
         ] {
             let fault = read(wrong).unwrap_err();

@@ -1,4 +1,4 @@
-//! The file of a sweep.
+//! File of a sweep.
 
 use super::axes::{Axis, Key, WORKLOAD, axes};
 use super::jobs::{TraceText, Words, Workload, system, warmup, workloads};
@@ -10,7 +10,7 @@ use requests::trace::{Remap, TraceOptions};
 use serde::Deserialize;
 use std::path::Path;
 
-/// The file as it is written.
+/// Contents of the file as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -33,7 +33,7 @@ struct Text {
     metrics: Vec<String>,
 }
 
-/// One system, or an axis of them.
+/// One system, or an axis of systems.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "`system` is a system or an array of systems")]
 enum Systems {
@@ -43,19 +43,19 @@ enum Systems {
 
 /// One number, or an axis of seeds.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a seed is a whole number from 0; several stand in an array")]
+#[serde(untagged, expecting = "a seed is a whole number from 0; give several as an array")]
 enum Seeds {
     One(u64),
     Several(Vec<u64>),
 }
 
-/// Seeds: `seed = 7` is one, `seeds = 7` are the first seven, an array says which.
+/// Seeds: `seed = 7` is one, `seeds = 7` are the first seven, an array lists them.
 fn seeds(text: &Text, resolved: &Resolved) -> Result<Vec<u64>, Diagnostic> {
     let (key, found) = match (&text.seed, &text.seeds) {
         (Some(_), Some(_)) => {
             return Err(resolved
-                .diagnose("seeds", "`seed` and `seeds` are given")
-                .help("`seed = 7` is one seed, `seeds = 7` are seven, an array says which"));
+                .diagnose("seeds", "`seed` and `seeds` are both given")
+                .help("give one: `seed = 7` is one seed, `seeds = 7` are seven, an array lists them"));
         }
         (None, None) => return Ok(vec![1]),
         (Some(Seeds::One(seed)), None) => return Ok(vec![*seed]),
@@ -64,12 +64,12 @@ fn seeds(text: &Text, resolved: &Resolved) -> Result<Vec<u64>, Diagnostic> {
         (None, Some(Seeds::Several(seeds))) => ("seeds", seeds.clone()),
     };
     if found.is_empty() {
-        return Err(resolved.diagnose(key, format!("`{key}` is empty: there is nothing to run")));
+        return Err(resolved.diagnose(key, format!("`{key}` is empty: it needs at least one seed")));
     }
     Ok(found)
 }
 
-/// Metrics of a table if the file names none; what a run does not have stays empty.
+/// Default metrics of a table; a metric that a run lacks stays empty.
 const METRICS: [&str; 10] = [
     "io.all.iops",
     "io.all.bandwidth_bytes_per_s",
@@ -83,39 +83,39 @@ const METRICS: [&str; 10] = [
     "simulated_ns",
 ];
 
-/// A sweep, checked as far as that is possible without running it.
+/// Sweep, checked as far as possible without running it.
 pub struct Sweep {
-    /// The systems that runs start from.
+    /// Systems that runs start from.
     pub(crate) systems: Vec<String>,
-    /// Whether they are an axis.
+    /// Whether systems are an axis.
     pub has_systems: bool,
-    /// The workloads of a run, by run, without the options of axes.
+    /// Workloads of a run, by run, without the options of axes.
     pub(crate) workloads: Vec<Vec<String>>,
-    /// Whether the file lists them.
+    /// Whether the file lists workloads.
     has_workloads: bool,
     /// Seeds.
     pub(crate) seeds: Vec<u64>,
-    /// When the measured windows begin.
+    /// Start of the measured windows.
     pub(crate) warmup: Option<Warmup>,
-    /// Replays traces at a queue depth.
+    /// Queue depth for replaying traces.
     pub(crate) queue_depth: Option<u32>,
-    /// Reading of traces.
+    /// Trace options.
     pub(crate) trace: TraceOptions,
-    /// What the file says of both.
+    /// Text of both in the file.
     pub(crate) words: Words,
-    /// What varies.
+    /// Axes.
     pub(crate) axes: Vec<Axis>,
-    /// What chooses the runs, if not all combinations are made.
+    /// Search that chooses the runs, if not all combinations are made.
     pub(crate) search: Option<Search>,
     /// Metrics of the table.
     pub metrics: Vec<String>,
-    /// How many of them the file names: all or none.
+    /// Number of metrics that the file names: all or none.
     named: usize,
-    /// The file, to say where something stands in it.
+    /// Parsed file, for places in diagnostics.
     text: Resolved,
 }
 
-/// A sweep inherits from files only.
+/// Presets of a sweep file: none, as it inherits from files only.
 struct NoPresets;
 
 impl Presets for NoPresets {
@@ -131,7 +131,7 @@ impl Sweep {
     /// Reads a file. Paths in it are relative to it.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with places.
+    /// All faults of the file, with places.
     pub fn read(path: &Path) -> Result<Sweep, Diagnostic> {
         let mut name = path.display().to_string();
         if !name.ends_with(".toml") && !name.contains(['/', '\\']) {
@@ -152,7 +152,7 @@ impl Sweep {
             Systems::Several(names) => (names.clone(), true),
         };
         if systems.is_empty() {
-            return Err(resolved.diagnose("system", "`system` is empty: there is nothing to run"));
+            return Err(resolved.diagnose("system", "`system` is empty: it needs at least one system"));
         }
         let seeds = seeds(&text, &resolved)?;
         let begins = text.warmup.as_deref().map(warmup).transpose();
@@ -162,7 +162,7 @@ impl Sweep {
         if named == 0 {
             metrics.extend(METRICS.map(str::to_owned));
         }
-        // What is searched by is a column as well.
+        // The searched key is a column as well.
         let by = search.iter().map(|search| search.metric.clone());
         metrics.extend(by.filter(|metric| !metrics.contains(metric)).collect::<Vec<_>>());
         Ok(Sweep {
@@ -183,36 +183,36 @@ impl Sweep {
         })
     }
 
-    /// Where the workloads stand, the `n`th of them if it can be told.
+    /// Place of the workloads, or of the `n`th of them if known.
     pub(super) fn place_of_workload(&self, n: usize) -> Place {
         self.place(&if self.has_workloads { format!("workloads.{n}") } else { WORKLOAD.to_owned() })
     }
 
-    /// Where something stands in the file.
+    /// Place of a key in the file.
     pub(super) fn place(&self, key: &str) -> Place {
         self.text.place(key)
     }
 
-    /// The metrics that the file names; what a run lacks of others stays empty.
+    /// Metrics that the file names; a default metric that a run lacks stays empty.
     pub fn named(&self) -> &[String] {
         &self.metrics[..self.named]
     }
 
-    /// Whether runs differ in their seeds alone, so that what one lacks all lack.
+    /// Returns whether runs differ only in their seeds, so that all lack what one lacks.
     pub(crate) fn is_alike(&self) -> bool {
         let one_each = self.axes.iter().all(|axis| axis.rows.len() == 1);
         self.systems.len() == 1 && self.workloads.len() == 1 && one_each && self.search.is_none()
     }
 
-    /// Something is wrong about a metric that the file names.
+    /// Creates a diagnostic about a metric that the file names.
     pub(super) fn diagnose_metric(&self, at: usize, what: String) -> Diagnostic {
         self.text.diagnose(&format!("metrics.{at}"), what)
     }
 
-    /// How many runs it is.
+    /// Number of runs.
     ///
     /// # Errors
-    /// More than anybody means.
+    /// More than 1,000,000 runs.
     pub fn count(&self) -> Result<usize, Diagnostic> {
         const MOST: usize = 1_000_000;
         let sizes = self.axes.iter().map(|axis| axis.rows.len()).chain([
@@ -226,12 +226,12 @@ impl Sweep {
             .filter(|n| *n <= MOST)
             .ok_or_else(|| {
                 Diagnostic::new(format!("the sweep has more than {MOST} runs"))
-                    .help("values that go together stand in a [[zip]] table: they step as one")
+                    .help("put values that step together in a [[zip]] table"))
             })
     }
 }
 
-/// The place of a key for a diagnostic that has none, or only that of the option of `run` that does the same.
+/// Adds the place of a key to a diagnostic without one, or with only that of the equivalent option of `run`.
 fn placed(diagnostic: Diagnostic, resolved: &Resolved, key: &str) -> Diagnostic {
     let is_placed = diagnostic.place.as_ref().is_some_and(|place| !place.source.starts_with("--"));
     if is_placed { diagnostic } else { diagnostic.at(resolved.place(key)) }

@@ -1,5 +1,4 @@
-//! The workloads of a sweep: where their files are, what options make of them, and how runs are read in the words
-//! of the user.
+//! Workloads of a sweep: paths of their files, options added to them, and the text of the reading options.
 
 use config::{Diagnostic, Place, Resolved};
 use machine::Warmup;
@@ -13,20 +12,20 @@ use std::str::FromStr;
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a workload is a text, and several that run at the same time an array of texts"
+    expecting = "a workload is a string, and several that run at the same time an array of strings"
 )]
 pub(super) enum Workload {
     One(String),
     Together(Vec<String>),
 }
 
-/// What options are added to where a file names no workload.
+/// Workload that takes the options if the file names none.
 const FIO: &str = "fio:";
 
-/// The workloads of runs: those that the file lists, or jobs in fio's words of which all is said in `[workload]`.
+/// Workloads of the runs: those that the file lists, or fio jobs defined entirely in `[workload]`.
 ///
 /// # Errors
-/// There are none, or options are to be put on what takes none.
+/// The file defines no workloads, or a workload does not take options.
 pub(super) fn workloads(
     folder: &Path,
     listed: Option<&[Workload]>,
@@ -38,16 +37,16 @@ pub(super) fn workloads(
             return Err(resolved
                 .diagnose(
                     "workloads",
-                    "nothing is to be run: there is neither `workloads` nor a table [workload]",
+                    "no workload: give `workloads` or a table [workload]",
                 )
                 .help(
-                    "`workloads = [\"randread\"]`, or `[workload]` with fio's options: `rw = \"randread\"`",
+                    "for example `workloads = [\"randread\"]`, or `[workload]` with fio options: `rw = \"randread\"`",
                 ));
         }
         return Ok(vec![vec![FIO.to_owned()]]);
     };
     if listed.is_empty() {
-        return Err(resolved.diagnose("workloads", "`workloads` is empty: there is nothing to run"));
+        return Err(resolved.diagnose("workloads", "`workloads` is empty: it needs at least one workload"));
     }
     let found: Vec<Vec<String>> = listed.iter().map(|workload| located(folder, workload)).collect();
     for (n, together) in found.iter().enumerate().filter(|_| !options.is_empty()) {
@@ -55,38 +54,38 @@ pub(super) fn workloads(
         let refused = |what: String| {
             resolved
                 .diagnose(&place, what)
-                .help("options of files stand in the files; a job of several is an fio job file")
+                .help("set options of files in the files; for a job of several, use an fio job file")
         };
         let [text] = together.as_slice() else {
             return Err(refused(
-                "options of [workload] cannot be put on several workloads at the same time".into(),
+                "options of [workload] cannot be added to several simultaneous workloads".into(),
             ));
         };
         if file_of(text).is_some() {
-            return Err(refused(format!("options of [workload] cannot be put on the file {text}")));
+            return Err(refused(format!("options of [workload] cannot be added to the file {text}")));
         }
         if let Some(name) = options.iter().find(|name| has(text, name)) {
-            return Err(refused(format!("`{name}` stands in `{text}` already, and in [workload]")));
+            return Err(refused(format!("`{name}` is given in `{text}` and in [workload]")));
         }
     }
     Ok(found)
 }
 
-/// Whether a workload has an option already.
+/// Returns whether a workload already has an option.
 fn has(text: &str, name: &str) -> bool {
     let text = spelt(text);
     let options = text.split_once(':').map_or("", |(_, options)| options);
     options.split(',').any(|option| option.split('=').next() == Some(name))
 }
 
-/// A shipped workload as the job that it stands for.
+/// Expands a shipped workload to its job.
 fn spelt(text: &str) -> String {
     let (part, bare) = part_and_workload(text).map_or((None, text), |(part, bare)| (Some(part), bare));
     let job = WORKLOADS.iter().find(|(name, ..)| *name == bare).map_or(bare, |(.., job)| *job);
     part.map_or_else(|| job.to_owned(), |part| format!("{part}={job}"))
 }
 
-/// A workload with options behind its own.
+/// Appends options to those of a workload.
 pub(super) fn with_options(text: &str, options: &[(&str, String)]) -> String {
     if options.is_empty() {
         return text.to_owned();
@@ -118,7 +117,7 @@ fn located(folder: &Path, workload: &Workload) -> Vec<String> {
     }
 }
 
-/// A file, or every part of a trace.
+/// Path of a file, or of every part of a trace.
 fn all_beside(folder: &Path, text: &str) -> String {
     let whole = beside(folder, text);
     if let (false, Some(list)) = (Path::new(&whole).exists(), text.strip_prefix('@')) {
@@ -130,7 +129,7 @@ fn all_beside(folder: &Path, text: &str) -> String {
     text.split('+').map(|part| beside(folder, part)).collect::<Vec<_>>().join("+")
 }
 
-/// A system: a shipped one, or a file.
+/// System: a shipped one, or a file.
 pub(super) fn system(folder: &Path, name: &str) -> String {
     let is_file = name.ends_with(".toml") || name.contains(['/', '\\']);
     if is_file { beside(folder, name) } else { name.to_owned() }
@@ -140,34 +139,34 @@ fn beside(folder: &Path, name: &str) -> String {
     folder.join(name).display().to_string()
 }
 
-/// How runs are read, as the file says it.
+/// Reading options in the words of the file.
 #[derive(Clone)]
 pub(crate) struct Words {
-    /// When the measured windows begin.
+    /// Start of the measured windows.
     pub(crate) warmup: Option<String>,
-    /// Reading of traces.
+    /// Trace options.
     pub(crate) trace: TraceText,
 }
 
-/// `5000` requests or `10ms` of simulated time.
+/// Parses `5000` requests or `10ms` of simulated time.
 ///
 /// # Errors
-/// It is neither.
+/// The text is neither.
 pub fn warmup(text: &str) -> Result<Warmup, Diagnostic> {
     text.parse().map_err(|d: Diagnostic| d.help("--warmup takes a number of requests or a time"))
 }
 
-/// How traces are read: the `[trace]` table of a sweep, and the options of the command line.
+/// Trace options: the `[trace]` table of a sweep, and the options of the command line.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename = "TraceArgs", default, deny_unknown_fields)]
 pub struct TraceText {
-    /// Trace format; recognised by content if left out.
+    /// Trace format; detected from content if left out.
     pub format: Option<String>,
     /// Columns of a table from left to right.
     pub columns: Option<String>,
     /// Unit of the trace's times.
     pub time_unit: Option<String>,
-    /// Bytes of the trace's address unit.
+    /// Address unit of the trace, in bytes.
     pub sector: Option<u64>,
     /// Factor of every time.
     pub time_scale: Option<String>,
@@ -175,24 +174,24 @@ pub struct TraceText {
     pub start: Option<String>,
     /// Time from which on requests are dropped.
     pub end: Option<String>,
-    /// Most requests that are read.
+    /// Maximum number of requests read.
     pub max_requests: Option<u64>,
-    /// Whether bad lines are skipped and counted.
+    /// Whether malformed lines are skipped and counted.
     pub lenient: bool,
-    /// What happens to requests beyond the device.
+    /// Handling of requests beyond the device.
     pub remap: Option<String>,
     /// Time zero of several traces.
     pub align: Option<String>,
-    /// Whether the volumes of traces have addresses of their own.
+    /// Address spaces of several traces.
     pub volumes: Option<String>,
-    /// The blkparse event that stands for a request.
+    /// blkparse event that marks a request.
     pub action: Option<String>,
-    /// Requests held back to put an unsorted trace in order.
+    /// Number of requests buffered to sort an unsorted trace.
     pub sort_window: Option<usize>,
 }
 
 impl TraceText {
-    /// The reader's options; `remap` is what happens to requests beyond the device if the user does not say.
+    /// Builds the reader's options; `remap` is the default handling of requests beyond the device.
     ///
     /// # Errors
     /// A value that cannot be read.
@@ -220,7 +219,7 @@ impl TraceText {
     }
 }
 
-/// The value of an option, if it is given.
+/// Value of an option, if given.
 fn parsed<T: FromStr<Err = Diagnostic>>(
     option: &str,
     text: Option<&String>,

@@ -1,8 +1,8 @@
-//! Sweeps: every combination of values in a TOML file, or those that a search asks for. Each run's document lies in a store that is
-//! keyed by what decides it.
+//! Sweeps: every combination of values in a TOML file, or those that a search asks for. Each run's document is in a
+//! store, keyed by everything that decides the run.
 //!
-//! * Knows the file of a sweep, its runs in their order, their documents, tables of them, and clusters that make them.
-//! * Does not know the command line or the screen: the caller is told of each run that ends.
+//! * Knows the file of a sweep, its runs in order, their documents, tables of them, and clusters that make them.
+//! * Does not know the command line or the screen: it reports each finished run to its caller.
 //! * Read first: `file.rs`; then `rounds.rs` and `worker.rs`.
 
 mod axes;

@@ -1,4 +1,4 @@
-//! The table as Parquet: typed columns that may be null, one row group.
+//! Sweep table as Parquet: typed, nullable columns, one row group.
 
 use super::table::{Column, Table, text};
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -11,7 +11,7 @@ use config::Diagnostic;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The narrowest type that holds every value of a column exactly.
+/// Narrowest type that holds every value of a column exactly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Bool,
@@ -20,10 +20,10 @@ enum Kind {
     Text,
 }
 
-/// The table as a Parquet file.
+/// Writes the table as a Parquet file.
 ///
 /// # Errors
-/// None that can be helped.
+/// None that the user can correct.
 pub fn parquet(table: &Table) -> Result<Vec<u8>, Diagnostic> {
     write(table).map_err(|fault| Diagnostic::new(format!("cannot write the table as Parquet: {fault}")))
 }
@@ -51,7 +51,7 @@ fn write(table: &Table) -> Result<Vec<u8>, ParquetError> {
     writer.into_inner()
 }
 
-/// Writes a column; what has no value is null.
+/// Writes a column; missing values are null.
 fn fill<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
     values: &[Value],
@@ -85,7 +85,7 @@ fn kind(column: &Column) -> Kind {
         () if present().next().is_none() => Kind::Text,
         () if present().all(Value::is_boolean) => Kind::Bool,
         () if present().all(Value::is_i64) => Kind::Int,
-        // As a number it would not be exact.
+        // A number would lose precision.
         () if present().any(|value| value.is_u64() && !value.is_i64()) => Kind::Text,
         () if present().all(Value::is_number) => Kind::Double,
         () => Kind::Text,

@@ -1,4 +1,4 @@
-//! The runs of a sweep, and what became of them.
+//! Runs of a sweep and their outcomes.
 
 use super::axes::{Key, assignment, option_text};
 use super::file::Sweep;
@@ -7,33 +7,33 @@ use config::Diagnostic;
 use machine::run::Plan;
 use serde_json::Value;
 
-/// A run by the numbers of its values.
+/// Run, by the indices of its values.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Cell {
-    /// Of the systems.
+    /// Index of the system.
     pub(crate) system: usize,
-    /// Of the workloads.
+    /// Index of the workload.
     pub(crate) workload: usize,
-    /// Of the values of each axis.
+    /// Index of the value on each axis.
     pub(crate) steps: Vec<usize>,
-    /// Of the values that a search chooses from.
+    /// Index of the value chosen by a search.
     pub(crate) sought: Option<u64>,
-    /// Of the seeds.
+    /// Index of the seed.
     pub(crate) seed: usize,
 }
 
-/// One run.
+/// Run with its labels and plan.
 #[derive(Clone)]
 pub struct Point {
-    /// Where it is among all.
+    /// Position among all combinations.
     pub(crate) cell: Cell,
-    /// What distinguishes it, by column of the table.
+    /// Values that distinguish the run, by column of the table.
     pub labels: Vec<Value>,
-    /// The run.
+    /// Plan of the run.
     pub plan: Plan,
 }
 
-/// The columns of [`Point::labels`].
+/// Columns of [`Point::labels`].
 pub fn columns(sweep: &Sweep) -> Vec<String> {
     let axes = sweep.axes.iter().flat_map(|axis| &axis.keys);
     let keys = axes.chain(sweep.search.iter().map(|search| &search.key)).map(Key::column);
@@ -41,7 +41,7 @@ pub fn columns(sweep: &Sweep) -> Vec<String> {
     system.into_iter().chain(["workload".to_owned()]).chain(keys).chain(["seed".to_owned()]).collect()
 }
 
-/// Every combination: systems, workloads, then the axes in order, then seeds; the last changes fastest.
+/// All combinations: systems, workloads, then the axes in order, then seeds; the last changes fastest.
 pub(crate) fn cells(sweep: &Sweep) -> Vec<Cell> {
     let mut cells = Vec::new();
     for system in 0..sweep.systems.len() {
@@ -59,7 +59,7 @@ pub(crate) fn cells(sweep: &Sweep) -> Vec<Cell> {
     cells
 }
 
-/// The next combination; false after the last.
+/// Advances to the next combination; returns false after the last.
 pub(super) fn advance(sweep: &Sweep, steps: &mut [usize]) -> bool {
     for (step, axis) in steps.iter_mut().zip(&sweep.axes).rev() {
         *step += 1;
@@ -71,7 +71,7 @@ pub(super) fn advance(sweep: &Sweep, steps: &mut [usize]) -> bool {
     false
 }
 
-/// What a combination sets.
+/// Keys and values set by a combination.
 pub(super) fn settings(sweep: &Sweep, cell: &Cell) -> Vec<(Key, toml::Value)> {
     let axes = sweep.axes.iter().zip(&cell.steps).flat_map(|(axis, step)| axis.settings(*step));
     let mut all: Vec<(Key, toml::Value)> = axes.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -81,12 +81,12 @@ pub(super) fn settings(sweep: &Sweep, cell: &Cell) -> Vec<(Key, toml::Value)> {
     all
 }
 
-/// The options that a combination puts on its workloads.
+/// Options that a combination adds to its workloads.
 fn options(settings: &[(Key, toml::Value)]) -> Vec<(&str, String)> {
     settings.iter().filter_map(|(key, value)| Some((key.option()?, option_text(value)?))).collect()
 }
 
-/// The run of a combination; without its workloads, its system alone.
+/// Plan of a combination; without its workloads, only its system.
 pub(super) fn plan(sweep: &Sweep, cell: &Cell, has_workloads: bool) -> Plan {
     let settings = settings(sweep, cell);
     let workloads = if has_workloads { sweep.workloads[cell.workload].as_slice() } else { &[] };
@@ -103,7 +103,7 @@ pub(super) fn plan(sweep: &Sweep, cell: &Cell, has_workloads: bool) -> Plan {
     }
 }
 
-/// The run of a combination, with what distinguishes it.
+/// Run of a combination, with its labels.
 pub(crate) fn point(sweep: &Sweep, cell: Cell) -> Point {
     let plan = plan(sweep, &cell, true);
     let settings = settings(sweep, &cell);
@@ -114,7 +114,7 @@ pub(crate) fn point(sweep: &Sweep, cell: Cell) -> Point {
     Point { cell, labels, plan }
 }
 
-/// The workloads of a run, with the options that all runs have.
+/// Workloads of a run, with the options that all runs have.
 fn name_of_workload(sweep: &Sweep, cell: &Cell) -> String {
     let fixed = sweep.axes.iter().filter(|axis| axis.rows.len() == 1).flat_map(|axis| axis.settings(0));
     let fixed: Vec<(Key, toml::Value)> = fixed.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -123,7 +123,7 @@ fn name_of_workload(sweep: &Sweep, cell: &Cell) -> String {
     texts.collect::<Vec<_>>().join(" + ")
 }
 
-/// A value of an axis; what is no number, truth value or text is TOML.
+/// Label of an axis value; anything but a number, bool or string becomes TOML text.
 pub(super) fn label(value: &toml::Value) -> Value {
     match value {
         toml::Value::Integer(number) => (*number).into(),
@@ -134,25 +134,26 @@ pub(super) fn label(value: &toml::Value) -> Value {
     }
 }
 
-/// What became of a point.
+/// Outcome of a point.
 pub enum Outcome {
-    /// It ran, now or earlier.
+    /// The run ended, now or earlier.
     Done(Ran),
-    /// It cannot run.
+    /// The run failed.
     Failed(Diagnostic),
     /// An interrupt came first.
     NotRun,
 }
 
-/// What the tables need of a result document. The documents themselves lie in the store: a sweep of any length fits memory.
+/// Part of a result document that the tables need. The documents stay in the store, so that a sweep of any length fits
+/// memory.
 pub struct Ran {
-    /// Its name in the store.
+    /// Key of the document in the store.
     pub(crate) key: String,
     /// Whether all its checks passed.
     pub well: bool,
-    /// The sweep's metrics; none where the run has none of the name.
+    /// Metrics of the sweep; `None` where the run lacks one.
     metrics: Vec<Option<Value>>,
-    /// The resolved spec as JSON.
+    /// Resolved spec as JSON.
     pub(crate) config: String,
 }
 
@@ -168,12 +169,12 @@ impl Ran {
 }
 
 impl Outcome {
-    /// Whether it ran and all its checks passed.
+    /// Returns whether it ran and all its checks passed.
     pub fn is_well(&self) -> bool {
         matches!(self, Outcome::Done(run) if run.well)
     }
 
-    /// The `at`th of the sweep's metrics.
+    /// Value of the `at`th metric of the sweep.
     pub fn metric(&self, at: usize) -> &Value {
         match self {
             Outcome::Done(run) => run.metrics[at].as_ref().unwrap_or(&Value::Null),
@@ -181,18 +182,18 @@ impl Outcome {
         }
     }
 
-    /// The `at`th of the sweep's metrics, if it is a number.
+    /// Number of the `at`th metric of the sweep, if it is a number.
     pub(crate) fn number(&self, at: usize) -> Option<f64> {
         self.metric(at).as_f64()
     }
 
-    /// Whether it ran and has the `at`th of the sweep's metrics, be it null.
+    /// Returns whether it ran and has the `at`th metric of the sweep, even if null.
     pub fn has(&self, at: usize) -> bool {
         matches!(self, Outcome::Done(run) if run.metrics[at].is_some())
     }
 }
 
-/// `io.read.latency_ns.p99` of a document.
+/// Metric of a document, such as `io.read.latency_ns.p99`.
 fn metric(document: &Value, name: &str) -> Option<Value> {
     let found = name.split('.').try_fold(document, |at, part| match at {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),

@@ -1,4 +1,4 @@
-//! A sweep from its first round of runs to its last.
+//! Rounds of a sweep, from the first runs to the last.
 
 use super::file::Sweep;
 use super::point::{Outcome, Point, point};
@@ -9,32 +9,33 @@ use outside::Fault;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Called for each run of a round that ends: its number in the round, its outcome, and whether it was made, not taken from the store.
+/// Callback for each run that ends: its number in the round, its outcome, and whether it was made, not taken from the
+/// store.
 pub type RunEnded<'p> = Box<dyn FnMut(usize, &Outcome, bool) + 'p>;
 
 /// Progress of a sweep, told to the caller.
 pub trait Progress {
-    /// A round of runs begins, behind `before` earlier runs. The function is dropped at the end of the round.
+    /// Starts a round of runs, after `before` earlier runs. The function is dropped at the end of the round.
     fn round<'p>(&'p self, points: &'p [Point], before: usize) -> RunEnded<'p>;
 }
 
-/// The runs of a sweep, and what became of them.
+/// Runs of a sweep with their outcomes.
 pub struct Made {
     /// Runs in their order.
     pub points: Vec<Point>,
     /// Outcomes of the runs.
     pub outcomes: Vec<Outcome>,
-    /// What a search has found, if it came to its end.
+    /// Answer of a search, if it finished.
     pub answer: Option<Answer>,
-    /// Why a cluster is gone.
+    /// Reason why a cluster is gone.
     pub lost: Option<String>,
 }
 
-/// Makes the runs of a sweep, round by round. With `resume`, runs in the store are taken from there. `place` gets the runs, if all are
-/// known. Runs end early once `stop` is set.
+/// Makes the runs of a sweep, round by round. With `resume`, runs in the store are taken from there. `place` gets the
+/// runs, if all are known. Runs end early once `stop` is set.
 ///
 /// # Errors
-/// What `place` refuses.
+/// `place` fails.
 pub fn make(
     sweep: &Sweep,
     store: &Arc<Store>,

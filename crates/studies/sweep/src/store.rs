@@ -1,7 +1,7 @@
-//! Results by what decides them: a run that is in the store need not be made again.
+//! Store of results, keyed by everything that decides a run: a stored run need not be made again.
 //!
-//! The store has a line for each document in `digests.jsonl`, on the disk before the document has its name. A
-//! document that has been changed since is refused, with the parts of it that differ.
+//! The store has a line for each document in `digests.jsonl`, on disk before the document has its name. A document that
+//! was changed since is refused, with a list of the parts that differ.
 
 use super::file::Sweep;
 use config::Diagnostic;
@@ -19,22 +19,22 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A folder of result documents, while one sweep works in it.
+/// Folder of result documents, used by one sweep at a time.
 pub struct Store {
     folder: PathBuf,
     keys: Keys,
-    /// What the documents were when they were written.
+    /// Digests of the documents when they were written.
     digests: Digests,
-    /// Held as long as the store is.
+    /// Lock, held as long as the store.
     _lock: File,
 }
 
 impl Store {
-    /// A store in a folder, for runs of a sweep. With `resume` there may be documents in it.
+    /// Opens a store in a folder, for runs of a sweep. With `resume` it may hold documents.
     ///
     /// # Errors
-    /// The file of a workload cannot be read; another sweep is at work in the folder; it has results and they are not to be
-    /// taken, or they are not what they were when they were written.
+    /// The file of a workload cannot be read; another sweep is using the folder; the folder has results without
+    /// `resume`, or results that were changed since they were written.
     pub fn open(out: &Path, sweep: &Sweep, resume: bool) -> Result<Store, Fault> {
         let keys = Keys::of(sweep.workloads.iter().flatten())?;
         let folder = out.join("runs");
@@ -42,16 +42,16 @@ impl Store {
         let lock = lock(out)?;
         let documents = documents(&folder).map_err(|fault| cannot_write(&folder, &fault))?;
         if !resume && !documents.is_empty() {
-            let what = format!("{} has the results of {} runs already", out.display(), documents.len());
+            let what = format!("{} already has the results of {} runs", out.display(), documents.len());
             return Err(Diagnostic::new(what)
-                .help("--resume takes them and runs only the rest; --out names another folder; without `runs` in it this one is empty")
+                .help("give --resume to reuse them and run only the rest, --out for a different folder, or remove its `runs`")
                 .into());
         }
         let digests = Digests::read(&out.join("digests.jsonl"), &documents)?;
         Ok(Store { folder, keys, digests, _lock: lock })
     }
 
-    /// The name of a run's document.
+    /// Name of a run's document.
     ///
     /// # Errors
     /// The system cannot be read.
@@ -59,18 +59,18 @@ impl Store {
         self.keys.key(plan)
     }
 
-    /// The document of a key, if it is there and known to be what was written.
+    /// Document of a key, if it exists and is verified.
     pub(crate) fn load(&self, key: &str) -> Option<Value> {
         if self.digests.knows(key) { self.document(key) } else { None }
     }
 
-    /// The document of a key, if it is there: known to be what was written by who has written it.
+    /// Document of a key, if it exists; only the writer can know that it is unchanged.
     pub(super) fn document(&self, key: &str) -> Option<Value> {
         let document: Value = serde_json::from_slice(&std::fs::read(self.path(key)).ok()?).ok()?;
         (document.get("schema")? == SCHEMA).then_some(document)
     }
 
-    /// Puts a document in, whole or not at all: it is on the disk before it has its name.
+    /// Saves a document, whole or not at all: it is on disk before it has its name.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -84,7 +84,7 @@ impl Store {
     }
 }
 
-/// Keeps other sweeps out of a folder, as long as the file is open.
+/// Locks a folder against other sweeps, as long as the file is open.
 fn lock(out: &Path) -> Result<File, Fault> {
     let path = out.join("sweep.lock");
     let cannot = |fault: std::io::Error| cannot_write(&path, &fault);
@@ -98,19 +98,19 @@ fn lock(out: &Path) -> Result<File, Fault> {
         }
         Err(TryLockError::WouldBlock) => {
             let mut process = String::new();
-            // Where a lock keeps others from reading, nobody knows who it is.
+            // Where a lock prevents reading, the owner is unknown.
             let _ = file.read_to_string(&mut process);
             let who = if process.is_empty() { String::new() } else { format!(" (process {process})") };
-            Err(Diagnostic::new(format!("another sweep is at work in {}{who}", out.display()))
-                .help("--resume takes its results once it has ended; --out names another folder")
+            Err(Diagnostic::new(format!("another sweep is using {}{who}", out.display()))
+                .help("give --resume once it has ended, or --out for a different folder")
                 .into())
         }
-        // Where files cannot be locked, nobody is kept out.
+        // Without file locking, other sweeps are not kept out.
         Err(TryLockError::Error(_)) => Ok(file),
     }
 }
 
-/// Keys of the documents in a folder. What killed sweeps have left half written is removed.
+/// Keys of the documents in a folder. Half-written files of killed sweeps are removed.
 fn documents(folder: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -126,7 +126,7 @@ fn documents(folder: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// Names of runs, given the content of the files that their workloads name.
+/// Names of runs, given the contents of the files that their workloads name.
 pub(crate) struct Keys {
     /// SHA-256 of the files, by path.
     files: BTreeMap<PathBuf, String>,
@@ -136,7 +136,7 @@ impl Keys {
     /// Reads the files of workloads.
     ///
     /// # Errors
-    /// One cannot be read, or not more than once.
+    /// A file cannot be read, or can be read only once.
     pub(crate) fn of<'p>(workloads: impl Iterator<Item = &'p String>) -> Result<Keys, Diagnostic> {
         let mut files = BTreeMap::new();
         for text in workloads {
@@ -155,8 +155,8 @@ impl Keys {
         Ok(Keys { files })
     }
 
-    /// The SHA-256 of all that decides a run: the resolved spec, workloads with the content of their files, reading
-    /// options, seed, and version of the program and of its results.
+    /// SHA-256 of everything that decides a run: the resolved spec, workloads with the contents of their files, reading
+    /// options, seed, and version of the program and its results.
     ///
     /// # Errors
     /// The system cannot be read.
@@ -193,17 +193,17 @@ fn hash_of_file(path: &Path) -> std::io::Result<String> {
     }
 }
 
-/// Changed documents that are named; the others are only counted.
+/// Maximum number of changed documents named; the others are only counted.
 const NAMED: usize = 8;
 
-/// What a document was.
+/// Digest of a document.
 #[derive(Clone, Serialize, Deserialize)]
 struct DocumentDigest {
-    /// Its name in the store.
+    /// Key of the document in the store.
     key: String,
     /// SHA-256 of its bytes.
     sha256: String,
-    /// The first 16 digits of the SHA-256 of each of its members.
+    /// First 16 digits of the SHA-256 of each of its members.
     parts: BTreeMap<String, String>,
 }
 
@@ -219,7 +219,7 @@ impl DocumentDigest {
         DocumentDigest { key: key.to_owned(), sha256: hex(&Sha256::digest(text)), parts }
     }
 
-    /// Names of the members that another one has otherwise, or has not.
+    /// Names of the members that differ from those of another digest.
     fn differing(&self, other: &DocumentDigest) -> Vec<String> {
         let names =
             self.parts.keys().chain(other.parts.keys().filter(|name| !self.parts.contains_key(*name)));
@@ -227,24 +227,24 @@ impl DocumentDigest {
     }
 }
 
-/// The digests of a store.
+/// Digests of a store.
 pub(super) struct Digests {
     path: PathBuf,
-    /// Of the documents that were there at the beginning.
+    /// Digests of the documents that existed at the start.
     known: BTreeMap<String, DocumentDigest>,
-    /// The file, and whether its last line is whole.
+    /// Digest file, and whether its last line is complete.
     file: Mutex<(File, bool)>,
 }
 
 impl Digests {
-    /// Reads the digests and holds the documents against them. One without a digest, or that is no document any more, is not known,
-    /// and will be made again.
+    /// Reads the digests and compares the documents with them. A document without a digest, or one that is no longer a
+    /// document, is unknown and will be made again.
     ///
     /// # Errors
-    /// A document that is not what it was; files that cannot be read or written.
+    /// A document was changed, or files cannot be read or written.
     pub(super) fn read(path: &Path, documents: &[(String, PathBuf)]) -> Result<Digests, Fault> {
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        // Of a sweep that was killed, the last line may be cut off; a document that was made again has the later line.
+        // The last line of a killed sweep may be cut off; a document that was made again has the later line.
         let lines = text.lines().filter_map(|line| serde_json::from_str::<DocumentDigest>(line).ok());
         let mut known: BTreeMap<String, DocumentDigest> =
             lines.map(|digest| (digest.key.clone(), digest)).collect();
@@ -254,12 +254,12 @@ impl Digests {
             let (Some(then), Ok(text)) = (known.get(key), std::fs::read(path)) else { continue };
             let now = DocumentDigest::of(key, &text);
             if now.parts.is_empty() {
-                // A disk has lost it: it is no document any more.
+                // The disk has lost it: it is no longer a document.
                 known.remove(key);
             } else if now.sha256 != then.sha256 {
                 let parts = then.differing(&now).join("`, `");
                 let what = if parts.is_empty() { "its layout".to_owned() } else { format!("`{parts}`") };
-                changed.push(format!("{} (what differs: {what})", path.display()));
+                changed.push(format!("{} (differs in {what})", path.display()));
             }
         }
         if !changed.is_empty() {
@@ -271,12 +271,12 @@ impl Digests {
         Ok(Digests { path: path.to_owned(), known, file: Mutex::new((file, true)) })
     }
 
-    /// Whether a document was there at the beginning and is what it was.
+    /// Returns whether a document existed at the start and is unchanged.
     pub(super) fn knows(&self, key: &str) -> bool {
         self.known.contains_key(key)
     }
 
-    /// A document is about to get its name.
+    /// Adds the digest of a document that is about to get its name.
     ///
     /// # Errors
     /// The digest cannot be written.
@@ -291,7 +291,7 @@ impl Digests {
     }
 }
 
-/// Bytes as a digest is written.
+/// Formats bytes in hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -306,5 +306,5 @@ fn refused(changed: &[String]) -> Diagnostic {
     let more = changed.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Diagnostic::new(format!("results were changed since they were written: {named}{more}"))
-        .help("what is removed is made again; only what a run has found may stand in the table")
+        .help("remove them to make them again: the table may hold only unchanged results")
 }

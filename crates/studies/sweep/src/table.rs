@@ -1,4 +1,4 @@
-//! The results of a sweep as a table with typed columns.
+//! Results of a sweep as a table with typed columns.
 
 use super::file::Sweep;
 use super::point::{Cell, Outcome, Point, columns, point};
@@ -7,20 +7,20 @@ use config::Diagnostic;
 use machine::run::Plan;
 use serde_json::Value;
 
-/// A column's name, and its values by row; null where there is none.
+/// Column with its name and values by row; a missing value is null.
 pub(crate) struct Column {
-    /// The key path, the metric, or one of `run`, `workload`, `seed`, `state`, `result`, `message`, `config`.
+    /// Key path, metric, or one of `run`, `workload`, `seed`, `state`, `result`, `message`, `config`.
     pub(crate) name: String,
-    /// Values: numbers, truth values and texts.
+    /// Values: numbers, bools and strings.
     pub(crate) values: Vec<Value>,
 }
 
-/// A row for each run: number, workload, what varies, seed, state, metrics, the document's place, message, and the whole
-/// resolved spec as one text of JSON.
+/// Table with a row for each run: number, workload, varied keys, seed, state, metrics, path of the document, message,
+/// and the whole resolved spec as JSON text.
 pub struct Table(pub(crate) Vec<Column>);
 
 impl Table {
-    /// The table of a sweep.
+    /// Builds the table of a sweep.
     pub fn new(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> Table {
         let column = |name: &str, values: Vec<Value>| Column { name: name.to_owned(), values };
         let mut table = vec![column("run", (0..points.len()).map(Value::from).collect())];
@@ -38,10 +38,10 @@ impl Table {
         Table(table)
     }
 
-    /// As CSV with a header; what is missing is empty.
+    /// Writes CSV with a header; missing values are empty.
     ///
     /// # Errors
-    /// None that can be helped.
+    /// None that the user can correct.
     pub fn csv(&self) -> Result<Vec<u8>, Diagnostic> {
         let rows = self.0.first().map_or(0, |column| column.values.len());
         let heads = self.0.iter().map(|column| column.name.clone());
@@ -50,7 +50,7 @@ impl Table {
     }
 }
 
-/// Records as CSV.
+/// Writes records as CSV.
 fn written(records: impl Iterator<Item = Vec<String>>) -> Result<Vec<u8>, Diagnostic> {
     let fault = |fault: String| Diagnostic::new(format!("cannot write the table: {fault}"));
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -60,7 +60,8 @@ fn written(records: impl Iterator<Item = Vec<String>>) -> Result<Vec<u8>, Diagno
     writer.into_inner().map_err(|e| fault(e.to_string()))
 }
 
-/// What a search has found, as heads and rows: what distinguishes a row, but for what was searched, and what was found.
+/// Answer of a search, as headings and rows: the values that distinguish a row, without the searched key, and the
+/// findings.
 pub fn answered(sweep: &Sweep, answer: &Answer) -> (Vec<String>, Vec<Vec<Value>>) {
     let key = sweep.search.as_ref().map(|search| search.key.column());
     let mut heads = columns(sweep);
@@ -74,10 +75,10 @@ pub fn answered(sweep: &Sweep, answer: &Answer) -> (Vec<String>, Vec<Vec<Value>>
     (heads, answer.rows.iter().map(row).collect())
 }
 
-/// What a search has found, as CSV.
+/// Answer of a search, as CSV.
 ///
 /// # Errors
-/// None that can be helped.
+/// None that the user can correct.
 pub fn answer_csv(sweep: &Sweep, answer: &Answer) -> Result<Vec<u8>, Diagnostic> {
     let (heads, rows) = answered(sweep, answer);
     let rows = rows.iter().map(|row| row.iter().map(text).collect());
@@ -98,7 +99,7 @@ fn message(outcome: &Outcome) -> Value {
     }
 }
 
-/// The resolved spec; of a run that was not made, what it would have been.
+/// Resolved spec of a run; if the run was not made, the spec that it would have had.
 fn config(plan: &Plan, outcome: &Outcome) -> Value {
     if let Outcome::Done(run) = outcome {
         return run.config.clone().into();
@@ -116,7 +117,7 @@ fn state(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// A cell of a table as text, to the last bit; empty where there is nothing.
+/// Formats a cell of a table, exact to the last bit; empty for null.
 pub fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

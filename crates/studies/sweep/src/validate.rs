@@ -1,4 +1,4 @@
-//! What can be known to be wrong before anything runs, and metrics that no run can have or none has had.
+//! Checks before anything runs, and checks for metrics that no run can have or has had.
 
 use super::axes::{Key, assignment};
 use super::file::Sweep;
@@ -11,14 +11,14 @@ use machine::run::{Plan, check};
 use serde_json::Value;
 use spec::Kind;
 
-/// Combinations of the axes' values that are all looked at. Of more, each value is looked at once, beside the first
-/// values of the other axes: seconds, not minutes, for a sweep of any size.
+/// Number of combinations up to which all are checked. Above it, each value is checked once, beside the first values of
+/// the other axes: seconds, not minutes, for a sweep of any size.
 const ALL_LOOKED_AT: usize = 2_000;
 
-/// Looks at every combination of the axes' values and at every workload, so that a sweep is refused before its first run.
+/// Checks every combination of the axes' values and every workload, so that a sweep is refused before its first run.
 ///
 /// # Errors
-/// The first value that cannot be, with its place in the file.
+/// The first invalid value, with its place in the file.
 pub fn refuse_unusable(sweep: &Sweep) -> Result<(), Diagnostic> {
     let mut most = vec![0; Kind::ALL.len()];
     let all = combinations(sweep);
@@ -30,7 +30,7 @@ pub fn refuse_unusable(sweep: &Sweep) -> Result<(), Diagnostic> {
         }
     }
     refuse_absent_parts(sweep, |kind| most[kind as usize])?;
-    // Files are read through once, with the first combination; what options make of a job is looked at with each of their values.
+    // Files are read once, with the first combination; jobs are checked with each of their options' values.
     let has_options = |cell: &Cell| settings(sweep, cell).iter().any(|(key, _)| key.option().is_some());
     for workload in 0..sweep.workloads.len() {
         for (_, cell) in all.iter().enumerate().filter(|(n, cell)| *n == 0 || has_options(cell)) {
@@ -42,7 +42,7 @@ pub fn refuse_unusable(sweep: &Sweep) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Combinations that are looked at.
+/// Combinations to check.
 fn combinations(sweep: &Sweep) -> Vec<Cell> {
     let sought = sweep.search.as_ref().map_or_else(Vec::new, |search| search.first_and_last());
     let first = Cell {
@@ -79,7 +79,7 @@ fn combinations(sweep: &Sweep) -> Vec<Cell> {
     found
 }
 
-/// Where the values of a combination stand in the file, with what each sets.
+/// Places in the file of a combination's values, with the keys that they set.
 fn places(sweep: &Sweep, cell: &Cell) -> Vec<(Key, toml::Value, Place)> {
     let axes = sweep.axes.iter().zip(&cell.steps).flat_map(|(axis, step)| {
         let settings = axis.settings(*step).enumerate();
@@ -92,14 +92,14 @@ fn places(sweep: &Sweep, cell: &Cell) -> Vec<(Key, toml::Value, Place)> {
     axes.chain(search).collect()
 }
 
-/// A fault of a combination, told at the value in the sweep's file if it is one of an axis's.
+/// Moves a fault of a combination to its value in the sweep file, if an axis set it.
 fn at_its_axis(sweep: &Sweep, cell: &Cell, mut fault: Diagnostic) -> Diagnostic {
     let values = places(sweep, cell);
     let text = fault.place.as_ref().map(|place| place.text.clone());
     let is_its = |(key, value, _): &&(Key, toml::Value, Place)| assignment((key, value)) == text;
     if let Some((_, value, place)) = values.iter().find(is_its).filter(|_| text.is_some()) {
         fault = fault.at(place.clone());
-        // The values of the axis were written as the one value of a key that is an array itself.
+        // An axis of an array-valued key was written as a single array.
         if !value.is_array() && fault.what.ends_with("is not an array") {
             fault = fault.help("the key's value is an array: its axis is an array of arrays, [[...], [...]]");
         }
@@ -113,8 +113,8 @@ fn at_its_axis(sweep: &Sweep, cell: &Cell, mut fault: Diagnostic) -> Diagnostic 
     fault
 }
 
-/// A fault of a workload, told in the sweep's file if it is not one inside a file of its own: at the option that it is about, else at
-/// the workload.
+/// Moves a fault of a workload into the sweep file, unless it is inside a file of its own: to the option at fault, or
+/// else to the workload.
 fn at_its_workload(sweep: &Sweep, cell: &Cell, plan: &Plan, fault: Diagnostic) -> Diagnostic {
     let inside = fault.place.as_ref().is_some_and(|place| place.line > 0);
     if inside {
@@ -133,7 +133,7 @@ fn at_its_workload(sweep: &Sweep, cell: &Cell, plan: &Plan, fault: Diagnostic) -
     Diagnostic { what, ..fault }.at(place)
 }
 
-/// Refuses what the document of no run whatever has.
+/// Refuses metrics that no result document can have.
 ///
 /// # Errors
 /// The first such metric.
@@ -144,20 +144,20 @@ pub(super) fn refuse_unknown(names: &[String], resolved: &Resolved) -> Result<()
         .try_for_each(|(at, name)| refuse_unknown_at(name, &format!("metrics.{at}"), resolved))
 }
 
-/// As [`refuse_unknown`], of a metric that stands somewhere in the file.
+/// Refuses an unknown metric at a place in the file; see [`refuse_unknown`].
 ///
 /// # Errors
-/// No result has it.
+/// The metric is not in any result.
 pub(super) fn refuse_unknown_at(name: &str, place: &str, resolved: &Resolved) -> Result<(), Diagnostic> {
     metrics::refuse_unknown(name).map_err(|fault| fault.at(resolved.place(place)))
 }
 
-/// The unit of a metric.
+/// Unit of a metric.
 pub(super) fn unit_of(name: &str) -> Option<&'static str> {
     metrics::all().into_iter().find(|metric| metrics::is_instance(metric, name)).map(|metric| metric.unit)
 }
 
-/// Refuses metrics of parts that no run has, of which there are at most so many of a kind.
+/// Refuses metrics of components that no run has; `most` gives the maximum number of each kind.
 ///
 /// # Errors
 /// The first such metric.
@@ -177,7 +177,7 @@ pub(super) fn refuse_absent_parts(sweep: &Sweep, most: impl Fn(Kind) -> usize) -
             _ => format!("has {count} of `{}`, numbers 0 to {}", kind.name(), count - 1),
         };
         let what = format!("no run can have the metric `{name}`: the system {has}");
-        let mut fault = sweep.diagnose_metric(at, what).help("docs/metrics.md has all metrics");
+        let mut fault = sweep.diagnose_metric(at, what).help("docs/metrics.md lists all metrics");
         fault.nearest =
             (count > 0).then(|| [head, "0"].into_iter().chain(parts).collect::<Vec<_>>().join("."));
         return Err(fault);
@@ -203,10 +203,10 @@ pub fn refuse_absent(sweep: &Sweep, outcomes: &[Outcome], store: &Store) -> Resu
     leaves("", &store.document(&run.key).unwrap_or_default(), &mut keys);
     let mut fault = sweep.diagnose_metric(at, format!("no run has the metric `{name}`")).allowed(name, keys);
     fault.allowed.clear();
-    Err(fault.help("the documents of runs have all that there is; docs/metrics.md says what each is"))
+    Err(fault.help("see the documents of the runs for what exists; docs/metrics.md explains each metric"))
 }
 
-/// The keys of a document that are figures or texts.
+/// Collects the keys of a document's numbers and texts.
 fn leaves(key: &str, value: &Value, found: &mut Vec<String>) {
     let below = |part: &str| if key.is_empty() { part.to_owned() } else { format!("{key}.{part}") };
     match value {

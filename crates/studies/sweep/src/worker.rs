@@ -1,5 +1,5 @@
-//! Running the points of a sweep, several at a time, here or on a cluster. Each run has one thread and shares nothing but states after
-//! preconditioning, which are the same whoever makes them: what it finds does not depend on how many run beside it.
+//! Runs the points of a sweep, several at a time, here or on a cluster. Each run has one thread and shares only states
+//! after preconditioning, which are the same whoever makes them: results do not depend on the number of parallel runs.
 
 use super::cluster::{Cluster, On};
 use super::jobs::Words;
@@ -19,67 +19,68 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How a sweep is run.
+/// Work of one round.
 pub(crate) struct Work {
-    /// The runs.
+    /// Runs of the round.
     pub(crate) points: Arc<Vec<Point>>,
-    /// Where documents are kept.
+    /// Store of documents.
     pub(crate) store: Arc<Store>,
-    /// Where they are made.
+    /// Place where runs are made.
     pub(crate) place: Arc<Where>,
-    /// Whether what is in the store is taken from there.
+    /// Whether documents in the store are reused.
     pub(crate) resume: bool,
-    /// Reading of traces and warm-up, in the words of the file.
+    /// Trace options and warm-up, in the words of the file.
     pub(crate) words: Words,
     /// Names of the metrics.
     pub(crate) metrics: Vec<String>,
-    /// How many of the metrics a run must have for others to begin behind it: what it lacks all lack.
+    /// Number of metrics that the first run must have before others start: if it lacks one, all do.
     pub(crate) needed: usize,
-    /// Set to end early.
+    /// Stop flag.
     pub(crate) stop: &'static AtomicBool,
 }
 
-/// States of drives that runs share.
+/// Drive states that runs share.
 type Shared = dyn States + Send + Sync;
 
-/// Where runs are made.
+/// Place where runs are made.
 pub struct Where(Kind);
 
 enum Kind {
-    /// In threads of this process.
+    /// Threads of this process.
     Here {
-        /// Runs at a time.
+        /// Number of parallel runs.
         jobs: usize,
-        /// States of drives that the runs share.
+        /// Drive states that the runs share.
         states: Option<Arc<Shared>>,
     },
-    /// On a cluster.
+    /// Cluster.
     Cluster {
-        /// What speaks with it.
+        /// Connection to the cluster.
         cluster: Box<Cluster>,
-        /// Runs at a time, if that is limited.
+        /// Maximum number of parallel runs, if limited.
         jobs: Option<usize>,
-        /// Why there is no cluster any more.
+        /// Reason why the cluster is gone.
         lost: Mutex<Option<String>>,
     },
 }
 
 impl Where {
-    /// `jobs` threads of this process, whose runs share `states`.
+    /// Uses `jobs` threads of this process, whose runs share `states`.
     pub fn here(jobs: usize, states: Option<Arc<Shared>>) -> Where {
         Where(Kind::Here { jobs, states })
     }
 
-    /// The cluster that `--on` names, with `jobs` runs at a time if that is limited. Its runs share states in the folder, if there is one.
+    /// Connects to the cluster of `--on`, with `jobs` parallel runs if limited. Its runs share states in the folder, if
+    /// given.
     ///
     /// # Errors
-    /// The text names no cluster; there is no Python, it has no Dask, or there is no such cluster.
+    /// The text does not name a cluster, Python or Dask is missing, or the cluster does not exist.
     pub fn cluster(on: &str, states: Option<PathBuf>, jobs: Option<usize>) -> Result<Where, Diagnostic> {
         let cluster = Cluster::open(&On::read(on)?, states)?;
         Ok(Where(Kind::Cluster { cluster: Box::new(cluster), jobs, lost: Mutex::default() }))
     }
 
-    /// Whether runs can begin at once: a cluster may still be without workers.
+    /// Returns whether runs can begin at once: a cluster may still lack workers.
     pub fn has_workers(&self) -> bool {
         match &self.0 {
             Kind::Here { .. } => true,
@@ -87,7 +88,7 @@ impl Where {
         }
     }
 
-    /// Why a cluster is gone.
+    /// Reason why a cluster is gone.
     pub(crate) fn why_lost(&self) -> Option<String> {
         match &self.0 {
             Kind::Here { .. } => None,
@@ -96,14 +97,15 @@ impl Where {
     }
 }
 
-/// How long runs have to end once they are asked to. One that reads a trace of gigabytes does not listen: it is left behind.
+/// Grace period of runs after a stop request. A run that reads a trace of gigabytes does not check for it, and is
+/// abandoned.
 const GRACE: Duration = Duration::from_millis(800);
 
-/// How often it is looked whether they are asked to.
+/// Poll interval for stop requests.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs every point. A run that has ended is in the store before another begins on its thread. `live` is called for every run
-/// that has ended.
+/// Runs every point. A finished run is in the store before the next begins on its thread. `live` is called for every
+/// finished run.
 pub(crate) fn run_all(work: Work, live: &mut dyn FnMut(usize, &Outcome, bool)) -> Vec<Outcome> {
     let work = Arc::new(work);
     let mut outcomes: Vec<Outcome> = work.points.iter().map(|_| Outcome::NotRun).collect();
@@ -158,7 +160,7 @@ pub(crate) fn run_all(work: Work, live: &mut dyn FnMut(usize, &Outcome, bool)) -
     outcomes
 }
 
-/// Number of a run, what became of it, and whether it was run for it.
+/// Number of a run, its outcome, and whether it was made now.
 type Ended = (usize, Outcome, bool);
 
 /// Takes one run after another until none is left.
@@ -169,13 +171,13 @@ fn run_some(work: &Work, states: Option<&Shared>, next: &AtomicUsize, tell: &Sen
         let came = outcome(&point.plan, work, states);
         let (outcome, made) = came.unwrap_or_else(|why| (Outcome::Failed(why.diagnostic()), true));
         if tell.send((at, outcome, made)).is_err() {
-            // Nobody waits any more.
+            // The receiver has gone.
             return;
         }
     }
 }
 
-/// What becomes of a plan, and whether it was run for it.
+/// Outcome of a plan, and whether it was made now.
 fn outcome(plan: &Plan, work: &Work, states: Option<&Shared>) -> Result<(Outcome, bool), Fault> {
     let key = work.store.key(plan)?;
     if let Some(taken) = taken(&key, work) {
@@ -187,25 +189,25 @@ fn outcome(plan: &Plan, work: &Work, states: Option<&Shared>) -> Result<(Outcome
     }
 }
 
-/// What is in the store of a run, if it may be taken from there.
+/// Outcome of a run from the store, if reuse is allowed.
 fn taken(key: &str, work: &Work) -> Option<Outcome> {
     let document = work.resume.then(|| work.store.load(key)).flatten()?;
     Some(Outcome::Done(Ran::new(key.to_owned(), &document, &work.metrics)))
 }
 
-/// Keeps a document.
+/// Stores a document.
 fn kept(key: String, text: &str, work: &Work) -> Result<Outcome, Fault> {
     work.store.save(&key, text)?;
-    // Read back, so that a run that is resumed and one that is made give the same table.
+    // Read back, so that a resumed run and a new one give the same table.
     let document = serde_json::from_str(text)
         .map_err(|fault| Diagnostic::new(format!("the result document is not JSON: {fault}")))?;
     Ok(Outcome::Done(Ran::new(key, &document, &work.metrics)))
 }
 
-/// Runs a plan; none if it was stopped by `stop` before its end.
+/// Runs a plan; returns `None` if `stop` ended it early.
 ///
 /// # Errors
-/// What is unusable about it.
+/// The plan is unusable.
 pub fn simulate(
     plan: &Plan,
     states: Option<&dyn States>,
@@ -221,26 +223,26 @@ pub fn simulate(
         states,
     };
     let document = run_observed(plan, &mut outside, Observers::default())?;
-    // Of an interrupt in the last checks, a failed check has come; of one before, a part.
+    // An interrupt during the final checks leaves a failed check; an earlier one, a partial result.
     let whole = document.filter(|_| !stop.load(Ordering::Relaxed));
     Ok(whole.filter(|document| !document.partial || document.is_stuck()))
 }
 
-// Points on a cluster: given out as many at a time as it has work for, kept here as they come back.
+// Points on a cluster: sent out up to its capacity, stored here as they come back.
 
-/// Runs that are given out for each thread of the cluster: enough that none waits for the next.
+/// Runs in flight per thread of the cluster: enough to keep all threads busy.
 const AHEAD: usize = 4;
 
-/// Runs that are given out to a cluster whose workers have not come yet.
+/// Runs in flight on a cluster without workers so far.
 const FIRST: usize = 64;
 
-/// Gives points out until none is left, or the cluster is gone.
+/// Sends points out until none is left, or the cluster is gone.
 fn run_on_cluster(work: &Work, next: &AtomicUsize, tell: &Sender<Ended>) {
     let Kind::Cluster { cluster, jobs, lost } = &work.place.0 else { return };
     let most = |threads: usize| jobs.unwrap_or((threads * AHEAD).max(FIRST));
     let (mut room, mut out) = (most(0), BTreeMap::<usize, String>::new());
     let told = |ended: Ended| {
-        // Whoever has given up waiting has the store.
+        // If the receiver has given up, the store still has the document.
         let _ = tell.send(ended);
     };
     loop {
@@ -279,7 +281,7 @@ fn run_on_cluster(work: &Work, next: &AtomicUsize, tell: &Sender<Ended>) {
                 return;
             }
         };
-        // A run has one answer.
+        // Each run gets one answer.
         let Some(key) = out.remove(&at) else { continue };
         let outcome = came.and_then(|answer| match answer {
             Answer::Document(text) => kept(key, &text, work),

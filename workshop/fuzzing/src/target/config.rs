@@ -1,6 +1,5 @@
-//! Specs and jobs. TOML layers: up to the first NUL the bytes are a spec; each line behind it is an override, as
-//! `--set` takes it. fio's vocabulary: inline jobs behind an even byte, job files behind an odd one, and the
-//! requests drawn from them.
+//! Specs and jobs. TOML layers: up to the first NUL the bytes are a spec; each line after it is an override, as in
+//! `--set`. fio: inline jobs after an even byte, job files after an odd one, and the requests drawn from them.
 
 use super::{Target, texts};
 use config::layer::{Layers, Presets};
@@ -27,7 +26,7 @@ impl Presets for NoPresets {
     }
 }
 
-/// A resolved spec reads back as itself.
+/// Checks that a resolved spec reads back as itself.
 fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let (spec, overrides) = text.split_once('\0').unwrap_or((text, ""));

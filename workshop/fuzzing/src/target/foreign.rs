@@ -65,7 +65,7 @@ const RESULT: &str = r#"{"fio version": "fio-3.33", "global options": {"bs": "4k
  "clat_ns": {"min": 10, "max": 20, "mean": 15.0, "stddev": 7.0, "N": 2, "percentile": {"50.000000": 10, "99.000000": 20}, "bins": {"10": 1, "20": 1}}, "lat_ns": {"min": 11, "max": 22, "mean": 16.5, "stddev": 7.1, "N": 2}},
  "write": {"total_ios": 0, "iops": 0.0}, "sync": {"total_ios": 0}}, {"jobname": "b", "groupid": 1, "job options": {"rw": "randrw", "iodepth": "1"}, "mixed": {"total_ios": 5, "iops": 2, "lat": {"mean": 4, "min": 1, "max": 9}}}]}"#;
 
-/// The drive of a text, for the first of the flows behind it if there are any.
+/// Drive of a text, for the first of the flows after it if there are any.
 fn pair(text: &str) -> Result<foreign::mqsim::Scenario, Diagnostic> {
     let (drive, flows) = text.split_at(text.find("<MQSim_IO_Scenarios").unwrap_or(text.len()));
     let flows: Option<Workloads> =
@@ -73,7 +73,7 @@ fn pair(text: &str) -> Result<foreign::mqsim::Scenario, Diagnostic> {
     import(File { name: "drive", text: drive }, flows.as_ref().map(|flows| (flows, 1)))
 }
 
-/// What is read is a spec that parses, and jobs that fio's reader takes.
+/// Checks that an import gives a spec that parses, and jobs that fio's reader accepts.
 fn run_mqsim(bytes: &[u8]) {
     match pair(&String::from_utf8_lossy(bytes)) {
         Ok(scenario) => {
@@ -99,7 +99,7 @@ fn run_simplessd(bytes: &[u8]) {
     }
 }
 
-/// The text is TOML: what is wrong with it is wrong with values.
+/// Checks that the text is TOML: its faults can only be in values.
 fn builds_or_is_refused(text: &str) {
     text.parse::<toml::Table>().unwrap_or_else(|fault| panic!("{fault}\n{text}"));
     // Large ones take memory to check.
@@ -115,7 +115,8 @@ fn builds_or_is_refused(text: &str) {
     }
 }
 
-/// What is read is a document that reports read, and prints as fio's again; and points of a fit, or the reason why not.
+/// Checks that a result gives a document that reports accept and that prints as fio's again, and points of a fit or a
+/// reason.
 fn run_fio(bytes: &[u8]) {
     match fio::measured(&[("input".to_owned(), bytes.to_vec())]) {
         Ok(jobs) => jobs.iter().for_each(point_or_reason),

@@ -1,4 +1,4 @@
-//! Graphs: the first byte names the format and what is kept.
+//! Graphs: the first byte chooses the format and what is kept.
 
 use super::Target;
 use config::Diagnostic;
@@ -14,7 +14,7 @@ pub(super) const TARGET: Target = Target {
     cases: 7_000,
 };
 
-/// The most vertices that a damaged count may ask for: their lists take memory although no edge names them.
+/// Maximum number of vertices that a damaged count may ask for: their lists take memory even without edges.
 const VERTICES: usize = 1 << 22;
 
 fn read(bytes: &[u8]) -> Option<Result<Graph, Diagnostic>> {
@@ -28,7 +28,7 @@ fn read(bytes: &[u8]) -> Option<Result<Graph, Diagnostic>> {
     Some(read_from("input", Cursor::new(content.to_vec()), &options))
 }
 
-/// Every edge ends at a vertex; every weight has its edge.
+/// Checks that every edge ends at a vertex and every weight has its edge.
 fn run(bytes: &[u8]) {
     // A count of vertices alone asks for its lists.
     if bytes.split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() > VERTICES.ilog10() as usize) {

@@ -1,14 +1,14 @@
-//! What holds between the figures of any document.
+//! Identities between the metrics of any document.
 
 use serde_json::Value;
 
-/// Relative error of sums of rounded figures.
+/// Relative error of sums of rounded values.
 const EPSILON: f64 = 1e-6;
 
-/// Asks every identity of a document.
+/// Checks every identity of a document.
 ///
 /// # Panics
-/// If one does not hold, with both sides.
+/// An identity does not hold; the message has both sides.
 pub(super) fn hold(document: &Value) {
     let io = &document["io"];
     kinds(io, "io");
@@ -46,7 +46,7 @@ fn equal(what: &str, left: f64, right: f64) {
     assert!((left - right).abs() <= EPSILON * left.abs().max(right.abs()), "{what}: {left} and {right}");
 }
 
-/// Kinds sum to all, a histogram to its kind, and the parts of a tail to its mean.
+/// Checks that kinds sum to all, a histogram to its kind, and the parts of a tail to its mean.
 fn kinds(of: &Value, name: &str) {
     let apart: Vec<&Value> = ["read", "write", "trim", "flush"].map(|kind| &of[kind]).into();
     for figure in ["requests", "bytes"] {
@@ -68,7 +68,7 @@ fn kinds(of: &Value, name: &str) {
     }
 }
 
-/// The series has every request, and its last window ends with the last of them.
+/// Checks that the series has every request, and ends with the last of them.
 fn series(io: &Value) {
     let windows = rows(&io["series"]);
     for figure in ["requests", "bytes"] {
@@ -86,7 +86,7 @@ fn series(io: &Value) {
     }
 }
 
-/// Spans follow one another, and take time.
+/// Checks that spans follow one another, and have a positive length.
 fn follow(name: &str, series: &Value) {
     for pair in rows(series).windows(2) {
         equal(
@@ -98,7 +98,8 @@ fn follow(name: &str, series: &Value) {
     }
 }
 
-/// The slowest requests come in order, begin with the slowest of all, and each one's parts sum to its latency.
+/// Checks that the slowest requests are in order, begin with the slowest of all, and that the parts of each sum to its
+/// latency.
 fn slowest(io: &Value) {
     let slowest = rows(&io["slowest"]);
     let latencies: Vec<f64> = slowest.iter().map(|slow| number(&slow["latency_ns"])).collect();
@@ -119,7 +120,8 @@ fn slowest(io: &Value) {
     }
 }
 
-/// The parts of reads and writes sum to their mean latency; of requests in fragments, to that of the fragments.
+/// Checks that the parts of reads and writes sum to their mean latency; for requests in fragments, to that of the
+/// fragments.
 fn breakdown(document: &Value) {
     let io = &document["io"];
     if io.get("fragments").is_some() {
@@ -133,7 +135,8 @@ fn breakdown(document: &Value) {
     }
 }
 
-/// Percentiles rise, between the least and the largest, with the mean between these too; anywhere in a document.
+/// Checks anywhere in a document that percentiles rise between minimum and maximum, and that the mean lies between
+/// these.
 fn summaries(value: &Value, path: &str) {
     match value {
         Value::Array(list) => list.iter().for_each(|inner| summaries(inner, path)),

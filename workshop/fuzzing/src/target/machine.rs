@@ -1,5 +1,6 @@
-//! Whole machines near the shipped ones: the first byte chooses a small system, the others choose policies and change values. What loads
-//! runs with its shadow, every check holds, and its figures agree; of half of them a run without folded events finds the same.
+//! Machines near the shipped ones: the first byte chooses a small system, the others choose policies and change values.
+//! A machine that loads runs with its shadow, every check holds, and its metrics agree; half of them run again without
+//! folded events, with equal results.
 
 use super::Target;
 use super::identities;
@@ -19,26 +20,26 @@ pub(super) const TARGET: Target = Target {
     cases: 200,
 };
 
-/// Looks at a run after which it is ended.
+/// Number of progress checks after which a run is ended.
 const LOOKS: u32 = 6;
-/// The most pages of a device: tables of larger ones take memory.
+/// Maximum number of pages of a device: tables of larger ones take memory.
 const PAGES: u64 = 1 << 20;
-/// From this first byte on, a machine runs a second time, without folded events.
+/// First byte from which a machine runs a second time, without folded events.
 const UNFOLDED: u8 = 128;
-/// The override that ends a run.
+/// Override that ends a run.
 const UNTIL: &str = "sim.until=";
-/// The most overrides.
+/// Maximum number of overrides.
 const OVERRIDES: usize = 4;
 
-/// What a value of a spec can become.
+/// Possible changes of a spec value.
 enum Choice {
     /// One of the policies of a family.
     Policy(Vec<&'static str>),
-    /// What stands there, changed.
+    /// Current value, modified.
     Value(Value),
 }
 
-/// Every key of a resolved spec with what it can become.
+/// Every key of a resolved spec with its possible changes.
 fn choices(table: &Table, prefix: &str, into: &mut Vec<(String, Choice)>) {
     for (name, value) in table {
         let key = format!("{prefix}{name}");
@@ -53,7 +54,7 @@ fn choices(table: &Table, prefix: &str, into: &mut Vec<(String, Choice)>) {
     }
 }
 
-/// A neighbour of a number, or one from the edge of what there is.
+/// Neighbour of a number, or an extreme value.
 fn near(number: u64, how: u8) -> u64 {
     match how % 8 {
         0 => 0,
@@ -68,7 +69,7 @@ fn near(number: u64, how: u8) -> u64 {
 }
 
 impl Choice {
-    /// As text of an override; none where a value cannot be changed in this way.
+    /// Text of an override; `None` if a value cannot be changed in this way.
     fn take(&self, how: u8) -> Option<String> {
         match self {
             Choice::Policy(names) => Some((*names.get(usize::from(how) % names.len().max(1))?).to_owned()),
@@ -84,7 +85,7 @@ impl Choice {
     }
 }
 
-/// A platform as it is shipped here, with all that can be changed of it.
+/// Platform with everything that can be changed in it.
 fn resolved(platform: &Platform) -> Vec<(String, Choice)> {
     let set: Vec<String> = platform.set.iter().map(|text| (*text).to_owned()).collect();
     let loaded = machine::load(platform.system, &set).unwrap_or_else(|fault| panic!("{fault}"));
@@ -97,7 +98,8 @@ fn table(loaded: &Loaded) -> Table {
     loaded.to_toml().parse().expect("a resolved spec is TOML")
 }
 
-/// The run that the bytes ask for: the first byte chooses a platform, each three more a key and its value, and one that is left when it ends.
+/// Run described by the bytes: the first byte chooses a platform, each three more a key and its value, and a remaining
+/// one when it ends.
 fn plan(bytes: &[u8]) -> Option<Plan> {
     let (which, rest) = bytes.split_first()?;
     let platform = &PLATFORMS[usize::from(*which) % PLATFORMS.len()];
@@ -114,7 +116,7 @@ fn plan(bytes: &[u8]) -> Option<Plan> {
     Some(plan)
 }
 
-/// Pages of every device of a spec.
+/// Number of pages of every device of a spec.
 fn pages(spec: &Table) -> u64 {
     let at = |path: &[&str]| {
         path.iter().try_fold(Value::Table(spec.clone()), |value, key| value.get(key).cloned())
@@ -153,14 +155,14 @@ fn run(bytes: &[u8]) {
     }
 }
 
-/// Whether every check holds, but that of a warm-up that has not been over in the time that was given.
+/// Returns whether every check holds, except that of a warm-up longer than the run.
 fn holds(plan: &Plan, document: &Document) -> bool {
     let is_timed = plan.set.iter().any(|set| set.starts_with(UNTIL));
     let is_short = |name: &str| is_timed && name == "the warm-up leaves something to measure";
     document.is_sound() || document.checks.iter().all(|check| check.ok || is_short(&check.name))
 }
 
-/// A run with an event for everything finds the same, if it is not ended before.
+/// Checks that a run without folded events gives the same, unless it ends earlier.
 fn folding_changes_nothing(mut plan: Plan, folded: &Document) {
     plan.set.push("sim.fold=false".to_owned());
     match run_for(&plan, 4 * LOOKS) {
@@ -170,7 +172,7 @@ fn folding_changes_nothing(mut plan: Plan, folded: &Document) {
     }
 }
 
-/// What a run found: the document without the spec and what the run cost.
+/// Result of a run: the document without the spec and the cost of the run.
 fn found(document: &Document) -> serde_json::Value {
     let mut all = serde_json::to_value(document).expect("a document has a JSON form");
     let fields = all.as_object_mut().expect("a document is an object");
@@ -180,7 +182,7 @@ fn found(document: &Document) -> serde_json::Value {
     all
 }
 
-/// Each platform as it is, and with overrides that damage makes others of.
+/// Each platform unchanged, and with overrides as material for damage.
 fn examples() -> Vec<Vec<u8>> {
     let count = PLATFORMS.len() as u8;
     let twice = UNFOLDED.next_multiple_of(count);
@@ -192,7 +194,7 @@ fn examples() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Overrides may be refused: only the platforms themselves must take their workloads.
+/// Returns whether the platform accepts its workloads; overrides may be refused.
 fn reads(bytes: &[u8]) -> bool {
     plan(&bytes[..1]).is_some_and(|plan| check(&plan).is_ok())
 }

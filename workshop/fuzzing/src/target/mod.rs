@@ -1,4 +1,4 @@
-//! What takes bytes.
+//! Targets, which take bytes.
 
 mod config;
 mod foreign;
@@ -10,23 +10,23 @@ mod recorded;
 mod state;
 mod trace;
 
-/// One reader of input from outside.
+/// Reader of outside input.
 pub struct Target {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it reads.
+    /// Description of its input.
     pub about: &'static str,
     /// Reads and uses the bytes; panics if a promise is broken.
     pub run: fn(&[u8]),
-    /// Good input.
+    /// Valid examples.
     pub examples: fn() -> Vec<Vec<u8>>,
-    /// Whether the bytes are read, not refused.
+    /// Returns whether the bytes are accepted.
     pub reads: fn(&[u8]) -> bool,
-    /// Cases that run with every change to the code: a few seconds.
+    /// Number of cases that run with every change to the code: a few seconds.
     pub cases: u64,
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     trace::TARGET,
     config::FIO,
@@ -46,12 +46,12 @@ pub const TARGETS: &[Target] = &[
     machine::TARGET,
 ];
 
-/// The target of a name.
+/// Finds a target by name.
 pub fn find(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
-/// Texts as examples.
+/// Converts texts to examples.
 fn texts(all: &[&str]) -> Vec<Vec<u8>> {
     all.iter().map(|text| text.as_bytes().to_vec()).collect()
 }

@@ -1,13 +1,13 @@
-//! Shipped systems made small, from which whole machines are made up.
+//! Shipped systems made small, as the basis of random machines.
 
-/// A system made small, and what it does.
+/// Small system with a workload.
 pub(super) struct Platform {
     pub(super) system: &'static str,
     pub(super) set: &'static [&'static str],
     pub(super) workloads: &'static [&'static str],
 }
 
-/// One channel of one way, filled once, under a shadow; the rest keeps what the system's thresholds of collection need.
+/// One channel of one way, filled once, under a shadow; the rest satisfies the system's GC thresholds.
 macro_rules! drive {
     ($($set:literal),*) => {
         &[
@@ -61,7 +61,7 @@ macro_rules! accelerator {
         ]
     };
 }
-/// 16 MiB of memory behind a host, and a drive that is as small.
+/// 16 MiB of memory behind a host, and a drive of that size.
 macro_rules! coprocessor {
     ($($set:literal),*) => {
         &[
@@ -79,13 +79,13 @@ const REQUESTS: &[&str] = &[
     "fio:rw=randrw,bsrange=512-24k,iodepth=8,number_ios=300,fsync=9,size=40%,norandommap=1,io_size=1g",
     "fio:rw=randtrim,bs=16k,iodepth=2,number_ios=60,size=40%,norandommap=1,io_size=1g",
 ];
-/// Through the page cache, with files that are read in order, written, and synced.
+/// Workload through the page cache, with files that are read in order, written, and synced.
 const FILES: &[&str] = &[
     "fio:rw=randrw,bs=4k,size=16m,number_ios=300,fsync=16,direct=0,numjobs=2,norandommap=1",
     "fio:rw=write,bs=64k,size=16m,direct=0",
     "fio:rw=read,bs=16k,size=8m,offset=16m,direct=0",
 ];
-/// Arrays that fill most of the flash of an accelerator made small, and are changed.
+/// Arrays that fill most of the flash of a small accelerator, and are modified.
 const KERNELS: &[&str] =
     &["fdtd:nx=512,ny=1024,instances=2", "gemm:ni=96,nj=96,nk=96,t=32", "nw:n=64,ti=8,tj=8"];
 const GRAPH: &[&str] = &["bfs1:scale=7", "gaus:n=24"];

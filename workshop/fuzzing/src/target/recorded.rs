@@ -1,5 +1,5 @@
-//! Recorded programs and profiles. Instruction traces of GPUs: the first byte says what the others are, a kernel of
-//! Accel-Sim, its list of kernels, a list or a warp of MacSim; the files around it are good. Programs of servers,
+//! Recorded programs and profiles. Instruction traces of GPUs: the first byte says what the others are: a kernel of
+//! Accel-Sim, its list of kernels, a list or a warp of MacSim; the files around it are valid. Programs of servers,
 //! and the jobs cut from them. Profiles of GPU kernels, and the plans drawn from them.
 
 use super::{Target, texts};
@@ -50,7 +50,7 @@ insts = 1
 ";
 const LIST: &str = "MemcpyHtoD,0x7fb0fc400000,200000\nkernel-1.traceg\n";
 const WARPS: &str = "nvbit\n14\n16\n2\n0 0\n65536 0\n";
-/// The bytes of a damaged trace's memory that a census may mark.
+/// Bytes of a damaged trace's memory that a census may mark.
 const MARKED: u64 = 1 << 34;
 
 /// Four records of MacSim.
@@ -68,7 +68,7 @@ fn warp() -> Vec<u8> {
     bytes
 }
 
-/// The files of a trace, and the path that is opened.
+/// Files of a trace, and the path to open.
 fn written(bytes: &[u8]) -> Option<(TempDir, PathBuf)> {
     let (choice, content) = bytes.split_first()?;
     let warp = warp();
@@ -89,7 +89,7 @@ fn written(bytes: &[u8]) -> Option<(TempDir, PathBuf)> {
     Some((folder, path))
 }
 
-/// Reads whatever is there, and runs what can be read.
+/// Reads the files, and runs what can be read.
 fn take(path: &Path) -> Result<(), Diagnostic> {
     let known = is_gpu_trace(path);
     let mut program = open(path)?;
@@ -147,7 +147,7 @@ const ADDRESSES: &str = "l 0x10 1\ns 0x20 2\nl 0x1000 7\n";
 
 const MEMTRACE: &str = "readi 0x10 4\nreadd 0x20 8\nreadi 0x14 4\nwrite 0x28 8\n";
 
-/// Three records of ChampSim: an instruction, a load, a branch that is taken.
+/// Three records of ChampSim: an instruction, a load, a taken branch.
 fn champsim() -> Vec<u8> {
     let mut bytes = vec![0_u8; 192];
     for n in 0..3 {
@@ -158,7 +158,7 @@ fn champsim() -> Vec<u8> {
     bytes
 }
 
-/// Reads the bytes as a file; runs two jobs of what can be read, whose operations stay inside its memory.
+/// Reads the bytes as a file; runs two jobs if it is accepted, whose operations must stay inside its memory.
 fn take_recording(bytes: &[u8]) -> Result<(), Diagnostic> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("trace");
@@ -237,7 +237,7 @@ const NCU: &str = r#"==PROF== Connected to process 20798 (/usr/bin/python3)
 "1","20798","python3","127.0.0.1","gemm","1","7","(128, 1, 1)","(2, 3, 4)","0","8.0","Command line profiler metrics","gpu__time_duration.sum","usecond","1.50"
 "#;
 
-/// What is read can be sampled, every kernel lies in one group, and the selection reads back.
+/// Checks that an accepted profile can be sampled, every kernel belongs to one group, and the selection reads back.
 fn run_profile(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let _ = Selection::from_toml("input", &text);

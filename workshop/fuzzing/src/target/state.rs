@@ -1,5 +1,5 @@
-//! States of drives and of servers' memory: files that are damaged, what is damaged behind a checksum that is
-//! right, and what becomes of a run that begins with one.
+//! States of drives and of server memory: damaged files, damaged contents with a valid checksum, and runs that begin
+//! with such a state.
 
 use super::Target;
 use ftl::page_map::functional::{FunctionalWriter, Placement};
@@ -22,7 +22,7 @@ pub(super) const TARGET: Target = Target {
     cases: 400,
 };
 
-/// A device of 256 KiB.
+/// Device of 256 KiB.
 const SMALL: [&str; 8] = [
     "flash.geometry.channels=1",
     "flash.geometry.ways=1",
@@ -42,7 +42,7 @@ fn loaded() -> &'static Loaded {
     })
 }
 
-/// The bytes as a file, and as what stands in one behind a checksum that is right: refused or taken, never a panic.
+/// Reads the bytes as a file, and as contents with a valid checksum: refused or accepted, never a panic.
 fn run(bytes: &[u8]) {
     match read("state", bytes) {
         Ok(kept) => kept.into_iter().for_each(|kept| _ = loads(kept.state)),
@@ -56,7 +56,7 @@ fn loads(state: State) -> bool {
     state.load(&Precondition::none, &mut device).is_ok()
 }
 
-/// Files, and what stands in them.
+/// Files, and their contents.
 fn examples() -> Vec<Vec<u8>> {
     let loaded = loaded();
     let (mut all, mut kept) = (Vec::new(), Vec::new());
@@ -80,10 +80,10 @@ fn reads(bytes: &[u8]) -> bool {
     read("state", bytes).is_ok() || loads(State::from_bytes(bytes.to_vec()))
 }
 
-/// What stands in front of the bytes: the server that they are for, by its place among them.
+/// Prefix of the bytes: the index of their server.
 const FIRST: u8 = 0xf0;
 
-/// A server of four cores, whose jobs are few.
+/// Server of four cores with few jobs.
 const SMALL_SERVER: [&str; 10] = [
     "flash.geometry.channels=4",
     "flash.geometry.dies=1",
@@ -97,7 +97,7 @@ const SMALL_SERVER: [&str; 10] = [
     "cpu.fill_jobs=200",
 ];
 
-/// A DRAM cache, and an operating system's memory, each with every program that changes its data.
+/// DRAM cache and operating system memory, each with every program that changes its data.
 const SERVERS: [(&str, &[&str], &str); 9] = [
     ("astriflash", CACHE, "rbt"),
     ("astriflash", CACHE, "hash"),
@@ -121,7 +121,7 @@ fn plan((system, set, program): (&str, &[&str], &str)) -> Plan {
     SMALL_SERVER.iter().chain(set).fold(plan, |plan, assignment| plan.set(assignment))
 }
 
-/// Holds the state of a server's memory, or takes it; those of drives are made.
+/// Store that provides the state of a server's memory, or keeps it; those of drives are made.
 struct OfMemory(RefCell<Option<Vec<u8>>>);
 
 impl States for OfMemory {
@@ -144,7 +144,7 @@ impl Place for Awaited<'_> {
     }
 }
 
-/// A run that begins with a state, or makes it: whether it is taken, and the checks that fail.
+/// Runs with a state, or makes it; returns whether it was accepted, and the failed checks.
 fn run_with(plan: &Plan, states: &OfMemory) -> Option<Vec<String>> {
     let mut outside = Outside {
         cpu_s: &|| 0.0,
@@ -158,17 +158,17 @@ fn run_with(plan: &Plan, states: &OfMemory) -> Option<Vec<String>> {
     Some(document.checks.into_iter().filter(|check| !check.ok).map(|check| check.name).collect())
 }
 
-/// The server that bytes are for, and the state.
+/// Server and state in the bytes.
 fn split(bytes: &[u8]) -> Option<(Plan, OfMemory)> {
     let (first, state) = bytes.split_first()?;
     let server = SERVERS.get(usize::from(first.checked_sub(FIRST)?))?;
     Some((plan(*server), OfMemory(RefCell::new(Some(state.to_vec())))))
 }
 
-/// A run that begins with the state is refused, or sound to its end. Nothing if the bytes are for no server.
+/// Checks that a run that begins with the state is refused, or sound to its end. Bytes for no server are ignored.
 ///
 /// # Panics
-/// If a run that takes it is not sound.
+/// A run that accepts it is not sound.
 pub(super) fn hold_filled(bytes: &[u8]) {
     if let Some((plan, states)) = split(bytes)
         && let Some(failed) = run_with(&plan, &states)
@@ -177,15 +177,15 @@ pub(super) fn hold_filled(bytes: &[u8]) {
     }
 }
 
-/// Whether a server takes the state.
+/// Returns whether a server accepts the state.
 pub(super) fn reads_filled(bytes: &[u8]) -> bool {
     split(bytes).is_some_and(|(plan, states)| run_with(&plan, &states).is_some())
 }
 
-/// A state of each server.
+/// State of each server.
 ///
 /// # Panics
-/// If one has none.
+/// A server has no state.
 pub(super) fn filled_examples() -> Vec<Vec<u8>> {
     let example = |(first, server): (u8, &(&str, &[&str], &str))| {
         let states = OfMemory(RefCell::new(None));
@@ -207,7 +207,7 @@ pub(super) const SIGNED: Target = Target {
     cases: 500,
 };
 
-/// A device of 256 KiB.
+/// Device of 256 KiB.
 const SMALL_DRIVE: [&str; 9] = [
     "flash.geometry.channels=1",
     "flash.geometry.ways=1",
@@ -220,7 +220,7 @@ const SMALL_DRIVE: [&str; 9] = [
     "flash.ftl.over_provisioning=60%",
 ];
 
-/// What else each device has: nothing; lists by wear; a map on flash; lists by placement.
+/// Options of each device: none; lists by wear; mapping on flash; lists by placement.
 const MORE: [&[&str]; 4] = [
     &[],
     &["flash.ftl.wear.dynamic=true", "flash.ftl.wear.static_gap=2"],
@@ -242,7 +242,8 @@ fn all() -> &'static [Loaded] {
     })
 }
 
-/// What stands in a file, signed: read as it is, and loaded by a device or refused; one that is loaded can be written, and its state is one.
+/// Signed contents of a file: read, and loaded by a device or refused. A loaded device can be written, and its state is
+/// valid.
 fn run_signed(bytes: &[u8]) {
     let kept = read("state", &signed(bytes)).expect("the checksum is right");
     assert!(kept.len() == 1 && kept[0].state.bytes() == bytes);
@@ -271,7 +272,7 @@ fn loads_signed(loaded: &Loaded, bytes: &[u8]) -> Option<Device> {
     state.load(&Precondition::none, &mut device).is_ok().then_some(device)
 }
 
-/// Overwrites all of it three times, and deallocates some. A state may leave no space: that is an error, and no panic.
+/// Overwrites everything three times, and deallocates some. A state may leave no space: that is an error, not a panic.
 fn churn(device: &mut Device) {
     let ftl = &mut device.ftl;
     let units = ftl.logical();

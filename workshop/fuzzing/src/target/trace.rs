@@ -1,5 +1,5 @@
-//! Block traces: detection, every reader, unpacking, inspection, conversion. Logs of programs of a host: what
-//! `strace` and fio have written, and the calls that a replay makes of it.
+//! Block traces: detection, every reader, decompression, inspection, conversion. Logs of host programs: those written
+//! by `strace` and fio, and the calls that a replay makes of them.
 
 use super::{Target, texts};
 use config::Diagnostic;
@@ -20,7 +20,7 @@ pub(super) const TARGET: Target = Target {
     cases: 7_000,
 };
 
-/// The example of each format behind the byte that names it.
+/// Example of each format after the byte that names it.
 fn examples() -> Vec<Vec<u8>> {
     let named = |n: usize| (n as u8) << 1 | 1;
     formats().enumerate().map(|(n, info)| [&[named(n)], &info.content()[..]].concat()).collect()
@@ -124,7 +124,7 @@ fn run(program: &str, bytes: &[u8], options: &str) {
     }
 }
 
-/// Runs a program whose calls take no time to its end, which every thread reaches.
+/// Runs a program whose calls take no time to its end, which every thread must reach.
 fn replayed(program: &mut dyn HostProgram) {
     let (files, threads) = (program.files().len(), program.threads());
     let mut descriptors = BTreeSet::new();
@@ -152,7 +152,7 @@ fn replayed(program: &mut dyn HostProgram) {
     assert_eq!(left, 0, "threads that wait for ever");
 }
 
-/// A call is on a descriptor that is open, and inside what a file can be.
+/// Checks that a call is on an open descriptor, and within the size of a file.
 fn called(call: Call, files: usize, descriptors: &mut BTreeSet<u16>) {
     let is_open = |Fd(number): Fd| assert!(descriptors.contains(&number), "{call:?}");
     let most = i64::MAX as u64;

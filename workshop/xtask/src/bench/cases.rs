@@ -5,12 +5,12 @@ use super::sample::Sample;
 use crate::workspace;
 use anyhow::Result;
 
-/// The device D16: 8 channels x 4 ways x 1 die x 2 planes x 512 blocks x 128 pages x 4 KiB = 16 GiB.
+/// Device D16: 8 channels x 4 ways x 1 die x 2 planes x 512 blocks x 128 pages x 4 KiB = 16 GiB.
 const D16: &str = "d16";
-/// The device of MQSim's own ssdconfig.xml: 512 GiB, write cache, demand-cached map.
+/// Device of MQSim's own ssdconfig.xml: 512 GiB, write cache, demand-cached mapping.
 const MQSIM_DEFAULT: &str = "mqsim-default";
 
-/// One run of the binary.
+/// Single run of the binary.
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) system: &'static str,
@@ -19,37 +19,37 @@ pub(super) struct Case {
     pub(super) input: Input,
     /// Value of `--precondition`.
     pub(super) precondition: Option<&'static str>,
-    /// Host requests that must complete: none of a program.
+    /// Number of host requests that must complete; `None` for a program.
     pub(super) requests: u64,
     pub(super) goals: &'static [Goal],
-    /// None where no rival can run it.
+    /// Equivalent for a rival; `None` where none can run it.
     pub(super) flow: Option<Flow>,
 }
 
 pub(super) enum Input {
-    /// An inline job.
+    /// Inline job.
     Job(&'static str),
-    /// A program of a GPU or of a server.
+    /// Program of a GPU or of a server.
     Program(&'static str),
-    /// A file below the data folder.
+    /// File below the data folder.
     Trace(&'static str),
-    /// A profile of so many kernels, which `nandscape sample` reads.
+    /// Profile of this many kernels, read by `nandscape sample`.
     Profile(u64),
-    /// The file of a sweep, and how many runs it has.
+    /// Sweep file, and its number of runs.
     Sweep(&'static str, usize),
 }
 
-/// The same workload in the words of a rival.
+/// Same workload in the form of a rival.
 pub(super) enum Flow {
     Random { read_percent: u32, queue_depth: u32 },
     Sequential { sectors: u32, queue_depth: u32 },
     Trace,
 }
 
-/// A figure and the value it should reach.
+/// Metric with its target.
 pub(super) struct Goal {
     pub(super) metric: Metric,
-    /// `None` for a figure that is only shown.
+    /// Target; `None` for a metric that is only shown.
     pub(super) target: Option<f64>,
 }
 
@@ -59,23 +59,23 @@ pub(super) enum Metric {
     RequestsPerCpuSecond,
     /// Warp instructions per CPU second of the simulated part.
     InstructionsPerCpuSecond,
-    /// Instructions that cores of a server retire in the measured window, per CPU second of the simulated part.
+    /// Instructions retired by cores of a server in the measured window, per CPU second of the simulated part.
     CoreInstructionsPerCpuSecond,
-    /// Jobs that a server ends in the measured window, per CPU second of the simulated part.
+    /// Jobs completed by a server in the measured window, per CPU second of the simulated part.
     JobsPerCpuSecond,
     /// Events per CPU second of the simulated part.
     EventsPerCpuSecond,
-    /// Flash pages per CPU second of the simulated part, at this many pages a request.
+    /// Flash pages per CPU second of the simulated part, at this many pages per request.
     PagesPerCpuSecond(u32),
     PreconditionSeconds,
     PeakRssMebibytes,
     /// CPU time of the whole process, as the kernel counts it.
     ProcessCpuMilliseconds,
-    /// The same, over that of `gzip -t` on the same file.
+    /// CPU time of the process, relative to that of `gzip -t` on the same file.
     OverUnpacking,
-    /// CPU time of a sweep whose runs each precondition their own drive, over that of the same with shared states.
+    /// CPU time of a sweep whose runs precondition separately, relative to that with shared states.
     SharedStatesCpu,
-    /// The same of the time on the wall.
+    /// Wall-clock time of a sweep whose runs precondition separately, relative to that with shared states.
     SharedStatesWall,
 }
 
@@ -337,7 +337,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 impl Case {
-    /// What `--workload` takes; `None` if the file is not there.
+    /// Value of `--workload`; `None` if the file does not exist.
     pub(super) fn workload(&self) -> Option<String> {
         match self.input {
             Input::Job(text) | Input::Program(text) => Some(text.into()),
@@ -352,7 +352,7 @@ impl Case {
 }
 
 impl Goal {
-    /// How far a value reaches: 1 and more is reached, whichever way the metric points.
+    /// Ratio of a value to the target: 1 and more is reached, whichever direction is better.
     pub(super) fn ratio(&self, value: f64) -> Option<f64> {
         let target = self.target?;
         Some(if self.metric.more_is_better() { value / target } else { target / value })

@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: the binary of packages (without the counts that lay theirs out), as a process, on fixed workloads, against targets and against MQSim.
+//! `cargo xtask bench`: the binary of packages (without the counts that lay theirs out), as a process, on fixed
+//! workloads, against targets and against MQSim.
 //!
 //! Figures are CPU time, because other work shares the machine. Pairs run one after the other and give ratios.
 
@@ -24,27 +25,28 @@ pub(crate) struct Options {
     /// Only the case of this name
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Also runs MQSim, in pairs: its binary, or the folder that holds it
+    /// Also run MQSim, in pairs: its binary, or the folder that holds it
     #[arg(long, value_name = "PATH")]
     mqsim: Option<PathBuf>,
-    /// Also runs another build of nandscape, in pairs: its binary
+    /// Also run a different build of nandscape, in pairs: its binary
     #[arg(long, value_name = "PATH")]
     against: Option<PathBuf>,
-    /// Also runs each case with another value of a key, in pairs, as `sim.explain=false`: what something costs
+    /// Also run each case with a key changed, in pairs, such as `sim.explain=false`, to measure its cost
     #[arg(long, value_name = "KEY=VALUE")]
     beside: Option<String>,
-    /// Counts the instructions of both builds for the same short runs instead; needs Valgrind
+    /// Count the instructions of both builds for the same short runs instead; needs Valgrind
     #[arg(long, requires = "against")]
     instructions: bool,
-    /// Runs of each case
+    /// Number of runs of each case
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     reps: u32,
-    /// One JSON document instead of tables
+    /// Print one JSON document instead of tables
     #[arg(long)]
     json: bool,
 }
 
-/// Measures and prints; false if a case could not be measured. A missed target is a ratio below 1, not a failure.
+/// Measures and prints; returns false if a case could not be measured. A missed target is a ratio below 1, not a
+/// failure.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     if let (true, Some(other)) = (options.instructions, &options.against) {
         let binary = workspace::dist_binary()?;
@@ -89,12 +91,12 @@ fn chosen(only: Option<&str>) -> Result<Vec<&'static Case>> {
         Some(case) => Ok(vec![case]),
         None => {
             let names: Vec<_> = CASES.iter().map(|case| case.name).collect();
-            bail!("no case `{name}`; there are {}", names.join(", "))
+            bail!("unknown case `{name}`; cases: {}", names.join(", "))
         }
     }
 }
 
-/// What runs in turn with the binary.
+/// Program that runs in turn with the binary.
 struct Others<'a> {
     mqsim: Option<&'a Path>,
     build: Option<&'a Path>,
@@ -140,7 +142,7 @@ fn measure(binary: &Path, others: &Others<'_>, case: &'static Case, reps: u32) -
     Ok(report)
 }
 
-/// CPU time of another build, or with another value of a key, over that of this one, run by run.
+/// CPU time of a different build, or with a key changed, relative to that of this one, run by run.
 fn pair_builds(over: &str, samples: &[Sample], builds: &[Result<Sample>]) -> Option<Pair> {
     let mut ratios = Vec::new();
     for (sample, build) in samples.iter().zip(builds) {
@@ -164,7 +166,7 @@ const MQSIM: &str = "MQSim";
 const BUILD: &str = "the other build";
 const WHOLE: &str = "CPU time of the whole process";
 
-/// Ratios of the runs that followed each other; a run that failed stands for all of its side.
+/// Ratios of consecutive runs; a failed run fails its whole side.
 fn pair(samples: &[Sample], rivals: &[Rival]) -> Vec<Pair> {
     let mut rates = Vec::new();
     let mut totals = Vec::new();
@@ -205,7 +207,7 @@ fn pair(samples: &[Sample], rivals: &[Rival]) -> Vec<Pair> {
 
 // Median, least and greatest of a few runs.
 
-/// The spread of one figure over the runs of a case.
+/// Spread of one metric over the runs of a case.
 #[derive(Debug, Clone, PartialEq)]
 struct Spread {
     median: f64,
@@ -214,7 +216,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value; the median of an even number is the mean of the two in the middle.
+    /// Computes the spread of at least one value; the median of an even number is the mean of the middle two.
     fn of(mut values: Vec<f64>) -> Spread {
         values.sort_by(f64::total_cmp);
         let middle = values.len() / 2;
@@ -229,24 +231,25 @@ impl Spread {
 /// Keys of a server that have kept their place.
 const KEPT: [&str; 2] = ["cpu.fill_jobs", "cpu.warmup"];
 
-/// How a build names keys and figures.
+/// Names of keys and metrics in a build.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Dialect {
-    /// As today.
+    /// Current names.
     Today,
-    /// Of builds that wrote `nandscape.result/1`: the cores of a server are `cpu.0`, and there is one GPU and one server.
+    /// Names of builds that wrote `nandscape.result/1`: the cores of a server are `cpu.0`, and there is one GPU and one
+    /// server.
     First,
 }
 
 impl Dialect {
-    /// That of a binary.
+    /// Detects the layout of a binary.
     fn of(binary: &Path) -> Dialect {
         let mut command = Command::new(binary);
         command.args(["params", "cpu.0.cores"]).stdout(Stdio::null()).stderr(Stdio::null());
         if command.status().is_ok_and(|status| status.success()) { Dialect::First } else { Dialect::Today }
     }
 
-    /// An assignment of a key, or any other argument.
+    /// Translates an assignment of a key, or any other argument.
     fn argument(self, text: &str) -> String {
         match text.strip_prefix("cpu.") {
             Some(rest) if self == Dialect::First && !KEPT.iter().any(|key| text.starts_with(key)) => {
@@ -257,7 +260,7 @@ impl Dialect {
     }
 }
 
-/// The place of a figure in a document of that layout.
+/// Path of a metric in a document of that layout.
 fn pointer(schema: &str, pointer: &str) -> String {
     if schema == "nandscape.result/1" {
         return pointer.replacen("/gpu/0/", "/gpu/", 1).replacen("/cpu/0/", "/cpu/", 1);
@@ -267,11 +270,11 @@ fn pointer(schema: &str, pointer: &str) -> String {
 
 // Instructions of two builds for the same work, counted by callgrind: what other work on the machine cannot disturb.
 
-/// A run at two sizes. What the larger takes beyond the smaller is free of the program's start and of preconditioning.
+/// Run at two sizes. Their difference is free of the program's start and of preconditioning.
 struct Piece {
     name: &'static str,
     system: &'static str,
-    /// `{}` stands for the size, here and in the arguments.
+    /// Workload; `{}` is the size, here and in the arguments.
     workload: &'static str,
     arguments: &'static [&'static str],
     sizes: [u32; 2],
@@ -318,10 +321,10 @@ const fn server(name: &'static str, system: &'static str) -> Piece {
     Piece { name, system, workload: "tatp", arguments: JOBS, sizes: [1_000, 3_000] }
 }
 
-/// A table of both builds, piece by piece.
+/// Prints a table of both builds, piece by piece.
 ///
 /// # Errors
-/// No Valgrind, or a run that fails.
+/// Valgrind is missing, or a run fails.
 fn compare(ours: &Path, theirs: &Path, only: Option<&str>) -> Result<String> {
     let mut text =
         String::from("instructions for the same work, in millions (above 1: the other build needs more)\n");
@@ -342,7 +345,7 @@ fn compare(ours: &Path, theirs: &Path, only: Option<&str>) -> Result<String> {
 }
 
 impl Piece {
-    /// Instructions that the larger size takes beyond the smaller.
+    /// Number of instructions that the larger size takes beyond the smaller.
     fn cost(&self, binary: &Path) -> Result<u64> {
         let [small, large] = self.sizes.map(|size| self.instructions(binary, size));
         let (small, large) = (small?, large?);
@@ -367,7 +370,7 @@ impl Piece {
     }
 }
 
-/// The count in what callgrind says at its end.
+/// Count in callgrind's final output.
 fn collected(said: &str) -> Option<u64> {
     let line = said.lines().rev().find(|line| line.contains("Collected :"))?;
     line.rsplit(' ').next()?.parse().ok()

@@ -14,20 +14,20 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// How a run of MQSim went.
+/// Outcome of a run of MQSim.
 pub(super) enum Rival {
     Ran {
         served: u64,
         asked: u64,
-        /// CPU time of the simulated part, preconditioning and the building of the device apart.
+        /// CPU time of the simulated part, without preconditioning and building the device.
         simulated: Duration,
         whole: Duration,
     },
-    /// It aborted or did not end; the reason in one line.
+    /// Abort or timeout, with the reason in one line.
     Failed(String),
 }
 
-/// The binary, given itself or its folder.
+/// MQSim binary, given as a file or as its folder.
 pub(super) fn locate(path: &Path) -> Result<PathBuf> {
     let file = if path.is_dir() { path.join("MQSim") } else { path.into() };
     if !file.is_file() {
@@ -54,7 +54,7 @@ pub(super) fn run(binary: &Path, case: &Case, flow: &Flow, workload: &str) -> Re
     })
 }
 
-/// What is read off the lines that MQSim prints.
+/// State read from the lines that MQSim prints.
 #[derive(Default)]
 struct Marks {
     /// CPU time when the simulated part began: after the last of several set-up steps, else at the start.
@@ -187,10 +187,11 @@ const D16: Values = &[
     ("Page_Metadat_Capacity", "224"),
 ];
 
-/// A random workload meets a full device; a sequential one would keep MQSim's preconditioning busy for ever.
+/// Share of the device to fill: a random workload needs a full one; with a sequential one MQSim's preconditioning would
+/// not end.
 const PRECONDITIONED: Values = &[("Enabled_Preconditioning", "true")];
 
-/// The text of `ssdconfig.xml`.
+/// Text of `ssdconfig.xml`.
 fn device(flow: &Flow) -> String {
     let changed: [Values; 2] = match flow {
         Flow::Random { .. } => [D16, PRECONDITIONED],
@@ -204,7 +205,7 @@ fn device(flow: &Flow) -> String {
     document("Execution_Parameter_Set", &format!("{host}{device}"))
 }
 
-/// The text of `workload.xml`: one scenario with one flow of so many requests.
+/// Text of `workload.xml`: one scenario with one flow of this many requests.
 fn scenario(flow: &Flow, requests: u64, workload: &str) -> String {
     let flow = match *flow {
         Flow::Random { read_percent, queue_depth } => {
@@ -245,7 +246,7 @@ fn synthetic(distribution: &str, read_percent: u32, sectors: u32, queue_depth: u
     element("IO_Flow_Parameter_Set_Synthetic", &text)
 }
 
-/// The trace flow of the `workload.xml` that MQSim ships.
+/// Trace flow of the `workload.xml` that MQSim ships.
 fn trace(path: &str) -> String {
     let mut text = place("WRITE_CACHE", "0,1", "70");
     text += &values(
@@ -260,7 +261,7 @@ fn trace(path: &str) -> String {
     element("IO_Flow_Parameter_Set_Trace_Based", &text)
 }
 
-/// What both kinds of flow begin with.
+/// Common beginning of both kinds of flow.
 fn place(cache: &str, dies: &str, occupancy: &str) -> String {
     values(
         &[
@@ -276,7 +277,7 @@ fn place(cache: &str, dies: &str, occupancy: &str) -> String {
     )
 }
 
-/// One element a value, a changed one in place of the first.
+/// One element per value; changed values replace the first.
 fn values(base: &[(&str, &str)], changed: &[(&str, &str)]) -> String {
     base.iter().fold(String::new(), |mut text, (name, value)| {
         let changed = changed.iter().find(|(other, _)| other == name);

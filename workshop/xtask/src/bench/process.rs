@@ -8,17 +8,17 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Linux counts `/proc/PID/stat` in ticks of 10 ms on every architecture (`USER_HZ`).
+/// Ticks of `/proc/PID/stat` on Linux: 10 ms on every architecture (`USER_HZ`).
 const TICK: Duration = Duration::from_millis(10);
 
-/// How a process ended.
+/// End of a process.
 pub(super) enum End {
     Exit(ExitStatus),
-    /// Past its limit; it was killed.
+    /// Killed at its limit.
     TimedOut,
 }
 
-/// A process that is over.
+/// Process that has ended.
 pub(super) struct Finished {
     pub(super) end: End,
     pub(super) cpu: Duration,
@@ -58,7 +58,7 @@ pub(super) fn measure(
     Ok(Finished { end, cpu, stderr })
 }
 
-/// Passes lines on until the process is over but not yet reaped; false at the deadline.
+/// Passes lines on until the process is over but not yet reaped; returns false at the deadline.
 fn follow(child: &mut Child, deadline: Instant, on_line: &mut dyn FnMut(&str, Duration)) -> Result<bool> {
     let stdout = child.stdout.take().context("no stdout")?;
     let (sender, lines) = mpsc::channel();
@@ -95,7 +95,7 @@ fn read_all(mut pipe: impl Read) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// True once the process is a zombie: its times are final, and still there to be read.
+/// Returns true once the process is a zombie: its times are final and still readable.
 fn is_over(pid: u32) -> Result<bool> {
     let Some(fields) = stat(pid) else { bail!("process {pid} is gone") };
     Ok(fields.first().is_some_and(|state| state == "Z"))
@@ -114,7 +114,7 @@ fn cpu_time(pid: u32) -> Option<Duration> {
     Some(all_threads.max(Duration::from_nanos(nanoseconds)))
 }
 
-/// The fields of `/proc/PID/stat` from the third (state) on; the second, a name, may hold anything.
+/// Fields of `/proc/PID/stat` from the third (state) on; the second, a name, may hold anything.
 fn stat(pid: u32) -> Option<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(") ")?;

@@ -5,7 +5,7 @@ use super::cases::{Case, Goal};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// What came out of one case.
+/// Result of one case.
 pub(super) struct CaseReport {
     pub(super) case: &'static Case,
     pub(super) rows: Vec<(&'static Goal, Spread)>,
@@ -14,12 +14,12 @@ pub(super) struct CaseReport {
     pub(super) failure: Option<String>,
 }
 
-/// This binary over another program: above 1 this one is better.
+/// Ratio of this binary to a different program: above 1 this one is better.
 pub(super) struct Pair {
-    /// The other program.
+    /// Other program.
     pub(super) over: String,
     pub(super) what: &'static str,
-    /// `None` if the other did not run to its end.
+    /// Ratio; `None` if the other did not run to its end.
     pub(super) ratio: Option<Spread>,
     pub(super) remark: Option<String>,
 }
@@ -30,7 +30,7 @@ impl CaseReport {
     }
 }
 
-/// The tables.
+/// Prints the tables.
 pub(super) fn to_text(reports: &[CaseReport]) -> String {
     let mut lines = vec![row(["case", "figure", "median", "min", "max", "target", "ratio"])];
     for report in reports {
@@ -71,7 +71,7 @@ fn pair_line(name: &str, pair: &Pair) -> String {
     format!("{name:<11} {:<32} over {:<16} {ratio}{remark}", pair.what, pair.over)
 }
 
-/// Whole thousands for large numbers, three figures for small ones.
+/// Formats whole thousands for large numbers, three digits for small ones.
 fn number(value: f64) -> String {
     if value >= 1e5 {
         format!("{:.0} k", value / 1e3)
@@ -82,7 +82,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The same as one document.
+/// Formats the reports as one document.
 pub(super) fn to_json(reports: &[CaseReport]) -> Value {
     let spread = |s: &Spread| json!({ "median": s.median, "min": s.min, "max": s.max });
     let cases: Vec<Value> = reports

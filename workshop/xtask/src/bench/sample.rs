@@ -14,19 +14,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Layouts that are read: that of today, and that of older builds.
+/// Layouts that are read: the current one, and that of older builds.
 const SCHEMAS: [&str; 2] = ["nandscape.result/2", "nandscape.result/1"];
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// A run that completed all of its requests with all checks passed.
+/// Run that completed all of its requests with all checks passed.
 pub(super) struct Sample {
     pub(super) document: Value,
     pub(super) requests_per_cpu_s: f64,
-    /// CPU time of the whole process, as the kernel counts it.
+    /// CPU time of the whole process, as counted by the kernel.
     pub(super) cpu: Duration,
 }
 
-/// Runs a case once, with one more `--set` where there is one; a result that is partial, failed or short of requests is an error, not a figure.
+/// Runs a case once, with an additional `--set` if given. A partial, failed or incomplete result is an error.
 pub(super) fn take(binary: &Path, case: &Case, workload: &str, more: Option<&str>) -> Result<Sample> {
     if let Input::Profile(kernels) = case.input {
         return take_profile(binary, kernels, workload);
@@ -58,7 +58,7 @@ pub(super) fn take(binary: &Path, case: &Case, workload: &str, more: Option<&str
 
 impl Sample {
     fn parse(text: &str, requests: u64, cpu: Duration) -> Result<Sample> {
-        let document: Value = serde_json::from_str(text).context("stdout is no JSON document")?;
+        let document: Value = serde_json::from_str(text).context("stdout is not a JSON document")?;
         if !SCHEMAS.iter().any(|schema| document["schema"] == *schema) {
             bail!("schema {} instead of \"{}\"", document["schema"], SCHEMAS[0]);
         }
@@ -79,12 +79,12 @@ impl Sample {
         Ok(sample)
     }
 
-    /// A count of the result document, by JSON pointer, per CPU second of the simulated part.
+    /// Count of the result document, by JSON pointer, per CPU second of the simulated part.
     pub(super) fn per_cpu_second(&self, pointer: &str) -> Result<f64> {
         Ok(self.number(pointer)? / self.number("/run/cpu_s")?)
     }
 
-    /// A number of the result document, by JSON pointer.
+    /// Number of the result document, by JSON pointer.
     pub(super) fn number(&self, pointer: &str) -> Result<f64> {
         let schema = self.document["schema"].as_str().unwrap_or_default();
         self.document
@@ -96,15 +96,15 @@ impl Sample {
 
 const PROFILE_SCHEMA: &str = "nandscape.sample/1";
 
-/// Kinds of kernels: as many as start for a token of GPT-2 in MQMS's table 1.
+/// Number of kinds of kernels: as many as start for a token of GPT-2 in MQMS's table 1.
 const KINDS: u64 = 350;
 
-/// Where a profile of so many kernels lies while it is measured.
+/// Path of a profile of this many kernels while it is measured.
 pub(super) fn profile_path(kernels: u64) -> PathBuf {
     std::env::temp_dir().join(format!("nandscape-bench-{}-{kernels}.csv.gz", std::process::id()))
 }
 
-/// Writes a profile: kinds that take turns, a spread of 10 % in each, and one kernel in 50 that takes three times as long.
+/// Writes a profile: kinds in turn, a spread of 10 % in each, and one kernel in 50 that takes three times as long.
 pub(super) fn write_profile(path: &Path, kernels: u64) -> Result<()> {
     let file =
         BufWriter::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?);
@@ -132,7 +132,7 @@ pub(super) fn write_profile(path: &Path, kernels: u64) -> Result<()> {
     Ok(())
 }
 
-/// Samples a profile once; the document has the CPU time of `gzip -t` on the same file beside it.
+/// Samples a profile once; the document also has the CPU time of `gzip -t` on the same file.
 pub(super) fn take_profile(binary: &Path, kernels: u64, path: &str) -> Result<Sample> {
     let mut text = String::new();
     let mut command = Command::new(binary);
@@ -141,7 +141,7 @@ pub(super) fn take_profile(binary: &Path, kernels: u64, path: &str) -> Result<Sa
         text.push_str(line);
         text.push('\n');
     })?;
-    let mut document: Value = serde_json::from_str(&text).context("stdout is no JSON document")?;
+    let mut document: Value = serde_json::from_str(&text).context("stdout is not a JSON document")?;
     if document["schema"] != PROFILE_SCHEMA || document["kernels"] != kernels {
         bail!("schema {}, {} kernels instead of {kernels}", document["schema"], document["kernels"]);
     }
@@ -165,7 +165,7 @@ fn run_profile(command: &mut Command, on_line: &mut dyn FnMut(&str)) -> Result<D
     }
 }
 
-/// Runs a sweep of so many runs with shared states and with none; the tables must be the same.
+/// Runs a sweep of this many runs with shared states and without; the tables must be equal.
 pub(super) fn take_sweep(binary: &Path, text: &str, runs: usize) -> Result<Sample> {
     let folder = std::env::temp_dir().join(format!("nandscape-bench-{}-sweep", std::process::id()));
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -180,7 +180,7 @@ fn both_sweeps(binary: &Path, text: &str, runs: usize, folder: &Path) -> Result<
     let shared = run_sweep(binary, &file, &folder.join("shared"), &[])?;
     let apart = run_sweep(binary, &file, &folder.join("apart"), &["--state-cache", "none"])?;
     if shared.table != apart.table {
-        bail!("the table of runs that share a state is another one");
+        bail!("the table of runs that share a state differs");
     }
     // The header is a line.
     let rows = shared.table.lines().count().saturating_sub(1);
@@ -221,7 +221,7 @@ mod tests {
     use crate::bench::cases::Metric;
     use std::io::Read;
 
-    /// As much of the contract's document as is read here.
+    /// Part of the contract's document that is read here.
     const RESULT: &str = r#"{
         "schema": "nandscape.result/2", "system": "d16", "seed": 1, "version": "0.1.0", "ok": true, "partial": false,
         "simulated_ns": 2100000000, "warnings": [],

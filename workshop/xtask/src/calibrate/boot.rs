@@ -12,25 +12,25 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// The device's length.
+/// Size of the device in bytes.
 pub(super) const DEVICE_BYTES: u64 = 4 << 30;
-/// Requests that the guest has outstanding at most.
+/// Maximum number of outstanding requests of the guest.
 pub(super) const DEPTH: u32 = 32;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the guest needs.
+/// Programs that the guest needs.
 pub(super) struct Programs {
     /// User-Mode Linux.
     uml: PathBuf,
-    /// The folder with a folder of modules for each release of it.
+    /// Folder with a folder of modules for each release of User-Mode Linux.
     modules: PathBuf,
 }
 
 impl Programs {
-    /// Those that are named, else those in the path.
+    /// Finds the programs: those given, or else those in the path.
     ///
     /// # Errors
-    /// If one is missing, with the package that has it.
+    /// A program is missing; the message names its package.
     pub(super) fn find(uml: Option<&Path>) -> Result<Self> {
         let uml = program(uml, &["linux.uml", "linux"]).context(
             "no User-Mode Linux: install the Debian package user-mode-linux, or unpack it anywhere (`apt-get download user-mode-linux`, \
@@ -51,7 +51,7 @@ impl Programs {
         Ok(Self { uml, modules })
     }
 
-    /// The init script of the guest, which has the host's files, read only.
+    /// Init script of the guest, which sees the host's files, read only.
     fn script(&self, folder: &Path) -> Result<String> {
         let (own, modules) = (std::env::current_exe()?, self.modules.display());
         Ok(format!(
@@ -73,7 +73,7 @@ impl Programs {
     }
 }
 
-/// The program at a path, or the first of some names that is in the path or where the system's own tools are.
+/// Finds the program at a path, or the first of some names in the path or among the system's own tools.
 fn program(named: Option<&Path>, names: &[&str]) -> Option<PathBuf> {
     if let Some(path) = named {
         return path.is_file().then(|| fs::canonicalize(path).ok()).flatten();
@@ -83,11 +83,11 @@ fn program(named: Option<&Path>, names: &[&str]) -> Option<PathBuf> {
     names.iter().find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file()))
 }
 
-/// A program that ends with this value, and all that it has started.
+/// Child process that ends when this value is dropped, with all that it has started.
 struct Running(Child);
 
 impl Running {
-    /// Starts it so that the system ends it if this program is killed.
+    /// Starts the process so that the system ends it if this program is killed.
     fn start(program: &Path, with: impl FnOnce(&mut Command) -> &mut Command) -> Result<Self> {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "TERM"]).arg(program).stdin(Stdio::null()).process_group(0);
@@ -95,7 +95,7 @@ impl Running {
         Ok(Self(child.with_context(|| format!("{} did not start", program.display()))?))
     }
 
-    /// Whether it has ended by itself before the limit.
+    /// Waits up to the limit; returns whether the process ended on its own.
     fn ends_within(&mut self, limit: Duration) -> Result<bool> {
         let begin = Instant::now();
         while self.0.try_wait()?.is_none() {
@@ -117,10 +117,10 @@ impl Drop for Running {
     }
 }
 
-/// Boots a guest with so much memory, lets it do its plan, and returns what it has seen and what is left of its device.
+/// Boots a guest with this much memory, lets it run its plan, and returns its outcome and the remains of its device.
 ///
 /// # Errors
-/// If anything fails or takes longer than its limit; the message ends with the guest's last words.
+/// A step fails or takes longer than its limit; the message ends with the guest's last output.
 pub(super) fn run(
     programs: &Programs,
     memory_mib: u32,

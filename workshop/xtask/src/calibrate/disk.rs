@@ -10,20 +10,20 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Before the end of a wait the thread spins, as a sleep ends tens of microseconds late.
+/// Time before the end of a wait during which the thread spins, as a sleep ends tens of microseconds late.
 const SPIN: Duration = Duration::from_micros(80);
 const OK: u8 = 0;
 const UNSUPPORTED: u8 = 2;
 
-/// What is left of a device when its guest is gone.
+/// Remains of a device after its guest is gone.
 pub(super) struct Served {
-    /// What the device holds.
+    /// Contents of the device.
     pub(super) store: Store,
-    /// How late each answer was after the law's time, in microseconds, ascending.
+    /// Delay of each answer after the law's time, in microseconds, ascending.
     pub(super) lateness_us: Vec<u64>,
 }
 
-/// A device with a thread that takes requests and one that answers them.
+/// Device with a thread that takes requests and one that answers them.
 pub(super) struct Disk {
     stop: Arc<AtomicBool>,
     kick: File,
@@ -31,7 +31,7 @@ pub(super) struct Disk {
     answers: JoinHandle<Result<Vec<u64>>>,
 }
 
-/// A request on its way: when its answer is due, and what is in it.
+/// Request in flight, with the due time of its answer.
 struct Pending {
     due_ns: u64,
     head: u16,
@@ -41,7 +41,8 @@ struct Pending {
 }
 
 impl Disk {
-    /// Serves a queue: the driver writes to `kick`, the device to `call`. Without a law every request is done at once.
+    /// Serves a queue: the driver writes to `kick`, the device to `call`. Without a law every request completes at
+    /// once.
     pub(super) fn start(
         memory: &Arc<Memory>,
         places: Places,
@@ -62,7 +63,7 @@ impl Disk {
         Ok(Self { stop, kick, takes, answers })
     }
 
-    /// Ends both threads, when nobody offers requests any more.
+    /// Joins both threads, once no more requests come.
     pub(super) fn finish(mut self) -> Result<Served> {
         self.stop.store(true, Ordering::Relaxed);
         self.kick.write_all(&1u64.to_ne_bytes())?;
@@ -97,13 +98,13 @@ fn take(
             let (mut pending, bytes) = perform(memory, &chain, &mut store)?;
             pending.due_ns = device.as_mut().map_or(now, |device| device.complete(now, bytes));
             if send.send(pending).is_err() {
-                bail!("nobody answers any more");
+                bail!("the answering thread has ended");
             }
         }
     }
 }
 
-/// Moves the data of a request, and says how much it was.
+/// Moves the data of a request; returns the number of bytes.
 fn perform(memory: &Memory, chain: &Chain, store: &mut Store) -> Result<(Pending, u64)> {
     let (Some((head, rest)), Some(status)) = (chain.buffers.split_first(), chain.buffers.last()) else {
         bail!("a request without buffers");
@@ -200,7 +201,7 @@ mod tests {
             (Self { memory, kick, call, asked: 0 }, disk)
         }
 
-        /// One request with 4096 bytes at `DATA`, awaited; its status.
+        /// Issues one request with 4096 bytes at `DATA` and waits for it; returns its status.
         fn ask(&mut self, kind: u32, sector: u64) -> u8 {
             let put = |address, bytes: &[u8]| self.memory.write(address, bytes).unwrap();
             put(HEAD, &[&kind.to_le_bytes()[..], &[0; 4], &sector.to_le_bytes()].concat());

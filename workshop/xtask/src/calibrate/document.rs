@@ -11,23 +11,23 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Points of a series at most.
+/// Maximum number of points of a series.
 const POINTS: usize = 150;
 
-/// All of it.
+/// Calibration document.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {
-    /// How it was made.
+    /// Conditions of the measurement.
     pub(super) made: Made,
-    /// The block device.
+    /// Block device.
     pub(super) device: DeviceFacts,
-    /// What was measured, in the order of the list of jobs.
+    /// Measured jobs, in the order of the list of jobs.
     #[serde(default)]
     pub(super) job: Vec<Measured>,
 }
 
-/// How a document was made.
+/// Conditions of a measurement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Made {
@@ -36,15 +36,15 @@ pub(super) struct Made {
     pub(super) kernel_version: String,
     pub(super) time: String,
     pub(super) fio: String,
-    /// Options of the kernel.
+    /// Kernel options.
     pub(super) config: BTreeMap<String, String>,
-    /// fio's options of every job.
+    /// fio options of every job.
     pub(super) common_fio: Vec<String>,
     /// Settings of every job.
     pub(super) common_settings: BTreeMap<String, String>,
 }
 
-/// The block device as the guest has it.
+/// Block device as seen by the guest.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeviceFacts {
@@ -54,13 +54,13 @@ pub(super) struct DeviceFacts {
     pub(super) request_max_kib: u32,
 }
 
-/// One job: figures of all its runs, and the series of one.
+/// Job: metrics of all its runs, and the series of one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Measured {
     pub(super) name: String,
     pub(super) about: String,
-    /// The day in UTC, and what the host was doing: its load of one minute before each run.
+    /// Day in UTC, and the host's load over one minute before each run.
     pub(super) day: String,
     pub(super) load: Vec<f64>,
     pub(super) memory_mib: u32,
@@ -68,13 +68,13 @@ pub(super) struct Measured {
     pub(super) settings: BTreeMap<String, String>,
     pub(super) fio: Vec<String>,
     pub(super) runs: usize,
-    /// Of the guest in its first run.
+    /// State of the guest in its first run.
     pub(super) facts: BTreeMap<String, String>,
     pub(super) figures: BTreeMap<String, Spread>,
     pub(super) series: Series,
 }
 
-/// A figure over the runs; in the document `[median, least, greatest]`.
+/// Metric over the runs; in the document `[median, least, greatest]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(from = "[u64; 3]", into = "[u64; 3]")]
 pub(super) struct Spread {
@@ -95,7 +95,7 @@ impl From<Spread> for [u64; 3] {
     }
 }
 
-/// Counters over time, of the run whose volume is the median; counters since boot count from the job's begin.
+/// Counters over time, of the run with the median volume; counters since boot start at the job's beginning.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Series {
@@ -109,7 +109,7 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// At most [`POINTS`], evenly picked, with the last one.
+    /// At most [`POINTS`] points, evenly chosen, including the last one.
     pub(super) fn of(samples: &[Sample]) -> Self {
         let Some(first) = samples.first() else { return Self::default() };
         let stride = samples.len().div_ceil(POINTS - 1);
@@ -133,7 +133,7 @@ impl Series {
     }
 }
 
-/// Of each figure that any run has; a run without it counts as zero.
+/// Combines each metric of any run; a run without it counts as zero.
 pub(super) fn spread(runs: &[Figures]) -> BTreeMap<String, Spread> {
     let names = runs.iter().flat_map(|figures| figures.keys());
     names
@@ -147,7 +147,7 @@ pub(super) fn spread(runs: &[Figures]) -> BTreeMap<String, Spread> {
         .collect()
 }
 
-/// Which run has the median of the bytes that were read and written.
+/// Index of the run with the median of the bytes read and written.
 pub(super) fn median_run(runs: &[Figures]) -> usize {
     let volume = |run: &Figures| -> u64 {
         run.iter().filter(|(name, _)| name.ends_with("_bytes")).map(|(_, value)| value).sum()
@@ -157,21 +157,21 @@ pub(super) fn median_run(runs: &[Figures]) -> usize {
     order[order.len() / 2]
 }
 
-/// The samples of a job for its series.
+/// Samples of a job for its series.
 pub(super) fn series(samples: &[Sample]) -> Series {
     Series::of(&during(samples))
 }
 
-/// Reads a document, if there is one.
+/// Reads a document, if it exists.
 pub(super) fn load(path: &Path) -> Result<Option<Document>> {
     if !path.exists() {
         return Ok(None);
     }
     let text = fs::read_to_string(path)?;
-    Ok(Some(toml::from_str(&text).with_context(|| format!("{} is no such document", path.display()))?))
+    Ok(Some(toml::from_str(&text).with_context(|| format!("{} is not a calibration document", path.display()))?))
 }
 
-/// Writes a document; those who read it along the way see the old one or the new one.
+/// Writes a document atomically: readers see the old one or the new one.
 pub(super) fn save(path: &Path, document: &Document) -> Result<()> {
     let head = "# Measured by `cargo xtask calibrate-pagecache`; what it means is in docs/pagecache-calibration.md.\n\n";
     let text = format!("{head}{}", toml::to_string(document)?);
@@ -180,15 +180,16 @@ pub(super) fn save(path: &Path, document: &Document) -> Result<()> {
     Ok(fs::rename(unfinished, path)?)
 }
 
-/// Figures of one run.
+/// Metrics of one run.
 pub(super) type Figures = BTreeMap<String, u64>;
 
-/// A write that takes this long has paused: less may be the work of a loaded machine.
+/// Duration from which a write counts as a pause: shorter ones may be due to a loaded machine.
 const PAUSE_NS: u64 = 5_000_000;
 
-/// The samples of the job itself, its begin at time zero: from the last one before anything moved to the last in which it dirtied or read.
+/// Samples of the job itself, starting at time zero: from the last one before any activity to the last in which it
+/// dirtied or read.
 ///
-/// What is written back after that is cut off: the last close of a block device waits for it.
+/// Later write-back is cut off: the last close of a block device waits for it.
 pub(super) fn during(samples: &[Sample]) -> Vec<Sample> {
     let first = samples.windows(2).position(|pair| pair[0].moved(&pair[1])).unwrap_or(0);
     let asks =
@@ -201,14 +202,14 @@ pub(super) fn during(samples: &[Sample]) -> Vec<Sample> {
     cut.iter().map(|sample| Sample { t_ms: sample.t_ms - begin, ..*sample }).collect()
 }
 
-/// All figures of a run.
+/// All metrics of a run.
 pub(super) fn figures_of(outcome: &Outcome) -> Result<Figures> {
     let mut figures = Figures::new();
     let samples = during(&outcome.samples);
     of_samples(&samples, &mut figures).context("too few samples")?;
     let jobs = outcome.fio["jobs"].as_array().context("fio reports no jobs")?;
     for job in jobs {
-        of_fio(job, &mut figures).context("fio reports no name of a job")?;
+        of_fio(job, &mut figures).context("fio reports no name for a job")?;
     }
     let direct = |options: &Value| options["direct"] == "1";
     for (job, stalls) in jobs.iter().zip(&outcome.stalls) {
@@ -221,7 +222,7 @@ pub(super) fn figures_of(outcome: &Outcome) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Of the kernel's counters. A steady figure is the median of the later half of the time.
+/// Adds metrics from the kernel's counters. A steady value is the median of the later half of the time.
 fn of_samples(samples: &[Sample], figures: &mut Figures) -> Option<()> {
     let (first, last) = (samples.first()?, samples.last()?);
     let half = &samples[samples.partition_point(|sample| sample.t_ms * 2 < last.t_ms)..];
@@ -260,7 +261,7 @@ fn of_samples(samples: &[Sample], figures: &mut Figures) -> Option<()> {
     Some(())
 }
 
-/// Of one fio job: bandwidth and latencies of reads, writes and syncs, as far as there are any.
+/// Adds metrics of one fio job: bandwidth and latencies of reads, writes and syncs, where present.
 fn of_fio(job: &Value, figures: &mut Figures) -> Option<()> {
     let name = job["jobname"].as_str()?;
     let mut note = |what: &str, value: &Value| {
@@ -293,7 +294,7 @@ fn of_fio(job: &Value, figures: &mut Figures) -> Option<()> {
     Some(())
 }
 
-/// Of the writes of a fio job that took long.
+/// Adds metrics of long writes of a fio job.
 fn of_stalls(name: &str, stalls: &[Stall], figures: &mut Figures) {
     if stalls.is_empty() {
         return;
@@ -310,7 +311,7 @@ fn of_stalls(name: &str, stalls: &[Stall], figures: &mut Figures) {
     }
 }
 
-/// The one in the middle; of two the greater.
+/// Median; of an even number the greater of the middle two.
 fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values[values.len() / 2]

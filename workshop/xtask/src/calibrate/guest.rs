@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// Where the init script makes folders: the file system of devices is writable.
+/// Path under which the init script makes folders: the file system of devices is writable.
 const FILES: &str = "/dev/cal/fs";
 const LOGS: &str = "/dev/cal/log";
 const DEVICE: &str = "/dev/vda";
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// Does what the plan in the shared folder says.
+/// Runs the plan in the shared folder.
 pub(super) fn run(folder: &Path) -> Result<()> {
     let plan: Plan = jobs::load_message(folder, PLAN)?;
     for (name, value) in &plan.settings {
@@ -42,7 +42,7 @@ pub(super) fn run(folder: &Path) -> Result<()> {
     jobs::save_message(folder, OUTCOME, &Outcome { facts, samples, fio: report, stalls: stalls()? })
 }
 
-/// The file of a setting.
+/// File of a setting.
 fn setting(name: &str) -> PathBuf {
     match name.split_once('.') {
         Some(("queue", key)) => Path::new("/sys/block/vda/queue").join(key),
@@ -59,7 +59,7 @@ fn call(program: &str, arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Of the kernel, its memory and its block device.
+/// Properties of the kernel, its memory and its block device.
 fn facts() -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     let mut note = |name: &str, text: Option<String>| {
@@ -112,7 +112,7 @@ fn facts() -> BTreeMap<String, String> {
     facts
 }
 
-/// The options that the kernel was built with.
+/// Build options of the kernel.
 fn config() -> Option<String> {
     let mut text = String::new();
     GzDecoder::new(fs::File::open("/proc/config.gz").ok()?).read_to_string(&mut text).ok()?;
@@ -135,10 +135,10 @@ fn measure(plan: &Plan) -> Result<(Vec<Sample>, serde_json::Value)> {
         bail!("fio failed: {}\n{}", output.status, String::from_utf8_lossy(&output.stdout));
     }
     let samples = samples.map_err(|_| anyhow::anyhow!("the sampler died"))??;
-    Ok((samples, serde_json::from_slice(&output.stdout).context("fio printed no JSON")?))
+    Ok((samples, serde_json::from_slice(&output.stdout).context("fio's output is not JSON")?))
 }
 
-/// fio's command line: places instead of names.
+/// Command line of fio, with paths instead of names.
 fn options(plan: &Plan) -> Vec<String> {
     let place = |option: &String| match (option.strip_prefix("filename="), plan.target) {
         (Some(name), Target::Ext4) => format!("--filename={FILES}/{name}"),
@@ -170,7 +170,7 @@ fn sample(begin: Instant, over: &AtomicBool) -> Result<Vec<Sample>> {
     }
 }
 
-/// From fio's logs of completion latencies, one file a job.
+/// Reads long writes from fio's logs of completion latencies, one file per job.
 fn stalls() -> Result<Vec<Vec<Stall>>> {
     (1..)
         .map(|job| Path::new(LOGS).join(format!("log_clat.{job}.log")))
@@ -179,7 +179,7 @@ fn stalls() -> Result<Vec<Vec<Stall>>> {
         .collect()
 }
 
-/// Lines are: time in ms, latency in ns, direction (1: write), length, offset, priority.
+/// Parses lines of: time in ms, latency in ns, direction (1: write), length, offset, priority.
 fn long_writes(log: &str) -> Vec<Stall> {
     log.lines()
         .filter_map(|line| {
@@ -193,9 +193,9 @@ fn long_writes(log: &str) -> Vec<Stall> {
 /// Counters of the guest's kernel at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Sample {
-    /// Since the job's program was started, in milliseconds.
+    /// Time since the job's program was started, in milliseconds.
     pub(super) t_ms: u64,
-    /// `nr_dirty` of `/proc/vmstat`, in pages; so are the next three.
+    /// `nr_dirty` of `/proc/vmstat`, in pages, as are the next three.
     pub(super) dirty: u64,
     /// `nr_writeback`.
     pub(super) writeback: u64,
@@ -228,16 +228,17 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// From the text of `/proc/vmstat`, of `/proc/meminfo`, and of the device's `stat` (Documentation/block/stat.rst).
+    /// Parses the text of `/proc/vmstat`, of `/proc/meminfo`, and of the device's `stat`
+    /// (Documentation/block/stat.rst).
     ///
     /// # Errors
-    /// If something is missing in them.
+    /// A counter is missing.
     pub(super) fn parse(t_ms: u64, vmstat: &str, meminfo: &str, stat: &str) -> Result<Self> {
         let page = |name| value(vmstat, name).with_context(|| format!("no {name} in /proc/vmstat"));
         let memory = |name| value(meminfo, name).with_context(|| format!("no {name} in /proc/meminfo"));
         let mut fields = stat.split_ascii_whitespace().map(str::parse);
         let mut field =
-            || fields.next().context("the device's stat is short")?.context("the device's stat is odd");
+            || fields.next().context("the device's stat has too few fields")?.context("the device's stat is not numeric");
         let [reads, read_merges, read_sectors, _, writes, write_merges, write_sectors] =
             [field()?, field()?, field()?, field()?, field()?, field()?, field()?];
         Ok(Self {
@@ -260,7 +261,8 @@ impl Sample {
         })
     }
 
-    /// Whether a job is at work between `self` and `next`: 64 pages or more were dirtied, or read or written by the device. A mount moves a few.
+    /// Returns whether a job is active between `self` and `next`: at least 64 pages were dirtied, or read or written by
+    /// the device. A mount moves a few.
     pub(super) fn moved(&self, next: &Self) -> bool {
         let sectors = (next.read_sectors - self.read_sectors) + (next.write_sectors - self.write_sectors);
         next.dirtied - self.dirtied + sectors / 8 >= 64

@@ -13,24 +13,25 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// One job: a guest boots for it, and boots anew for each repeat.
+/// Job: a guest boots for it, and again for each repeat.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
-    /// Its name: the letter of its group, and what is special.
+    /// Name: the letter of its group, and what is special about it.
     pub(super) name: &'static str,
-    /// In words.
+    /// Description.
     pub(super) about: &'static str,
-    /// The guest's memory.
+    /// Memory of the guest.
     pub(super) memory_mib: u32,
-    /// On what it works.
+    /// Target of its requests.
     pub(super) target: Target,
-    /// Settings beside [`COMMON_SETTINGS`].
+    /// Settings in addition to [`COMMON_SETTINGS`].
     pub(super) settings: &'static [(&'static str, &'static str)],
-    /// fio's options beside [`COMMON_FIO`](super::options::COMMON_FIO). The files `fit` (256 MiB) and `large` (1280 MiB) are there; others come to be.
+    /// fio options in addition to [`COMMON_FIO`](super::options::COMMON_FIO). The files `fit` (256 MiB) and `large`
+    /// (1280 MiB) exist; others are created.
     pub(super) fio: &'static [&'static str],
 }
 
-/// Set before every job: the block layer adds nothing of its own, and a request has at most 256 KiB.
+/// Settings made before every job: the block layer adds nothing of its own, and a request has at most 256 KiB.
 pub(super) const COMMON_SETTINGS: &[(&str, &str)] = &[
     ("queue.scheduler", "none"),
     ("queue.wbt_lat_usec", "0"),
@@ -60,7 +61,7 @@ const OWN_BLOCK_LAYER: &[(&str, &str)] = &[
 
 const KYBER: &[(&str, &str)] = &[("queue.scheduler", "kyber")];
 const DEADLINE: &[(&str, &str)] = &[("queue.scheduler", "mq-deadline")];
-/// `wbt_default_latency_nsec` of a device that does not rotate.
+/// `wbt_default_latency_nsec` of a non-rotational device.
 const KYBER_WBT: &[(&str, &str)] = &[("queue.scheduler", "kyber"), ("queue.wbt_lat_usec", "2000")];
 const NONE_WBT: &[(&str, &str)] = &[("queue.wbt_lat_usec", "2000")];
 
@@ -75,7 +76,7 @@ const fn job(
     Job { name, about, memory_mib, target, settings, fio }
 }
 
-/// All jobs. Those whose figures say the most come first.
+/// All jobs, the most informative first.
 pub(super) const JOBS: &[Job] = &[
     job(
         "law-direct",
@@ -239,52 +240,52 @@ pub(super) const JOBS: &[Job] = &[
     job("m-kyber-wbt", "the same; kyber, write-back throttled", 512, Target::Ext4, KYBER_WBT, READ_BESIDE),
 ];
 
-/// The file with what to do.
+/// File with the plan.
 pub(super) const PLAN: &str = "plan.json";
 
-/// The file with what came of it.
+/// File with the outcome.
 pub(super) const OUTCOME: &str = "outcome.json";
 
-/// On what a job works.
+/// Target of a job's requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Target {
-    /// Files of an ext4 that was made with its defaults, mounted with `noatime`.
+    /// Files of an ext4 file system made with defaults, mounted with `noatime`.
     Ext4,
-    /// The block device itself.
+    /// Block device itself.
     Raw,
 }
 
-/// What a guest does, once.
+/// Plan of a guest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
-    /// Makes the file system first; nothing is measured.
+    /// Whether to make the file system first; nothing is measured.
     pub(super) prepare: bool,
-    /// On what.
+    /// Target of the requests.
     pub(super) target: Target,
-    /// Names as in `vm.dirty_ratio` and `queue.read_ahead_kb`, and values.
+    /// Names such as `vm.dirty_ratio` and `queue.read_ahead_kb`, with values.
     pub(super) settings: Vec<(String, String)>,
-    /// Options of fio without the leading `--`; a `filename` is a name in the file system.
+    /// fio options without the leading `--`; a `filename` is a name in the file system.
     pub(super) fio: Vec<String>,
 }
 
-/// A write that took longer than a millisecond.
+/// Write that took longer than a millisecond.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Stall {
-    /// When it returned, since its fio job began.
+    /// Time of return, since its fio job began.
     pub(super) t_ms: u64,
-    /// How long it took.
+    /// Duration.
     pub(super) ns: u64,
 }
 
-/// What a guest has seen.
+/// Outcome of a guest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Outcome {
-    /// Of the kernel, its memory and its block device, by name.
+    /// Properties of the kernel, its memory and its block device, by name.
     pub(super) facts: BTreeMap<String, String>,
-    /// From the start of fio to its end.
+    /// Samples from the start of fio to its end.
     pub(super) samples: Vec<Sample>,
-    /// fio's report.
+    /// Report of fio.
     pub(super) fio: serde_json::Value,
     /// Long writes of each fio job, in the order of the jobs.
     pub(super) stalls: Vec<Vec<Stall>>,
@@ -296,7 +297,7 @@ pub(super) fn load_message<T: DeserializeOwned>(folder: &Path, name: &str) -> Re
     serde_json::from_slice(&text).with_context(|| format!("{name} cannot be read"))
 }
 
-/// Writes a file of the shared folder; it is there whole or not at all.
+/// Writes a file of the shared folder atomically.
 pub(super) fn save_message<T: Serialize>(folder: &Path, name: &str, what: &T) -> Result<()> {
     let unfinished = folder.join(format!("{name}.part"));
     let file = fs::File::create(&unfinished)?;

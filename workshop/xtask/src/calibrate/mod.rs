@@ -1,4 +1,5 @@
-//! `cargo xtask calibrate-pagecache`: what the page cache of a real Linux does with fixed fio jobs, for the model to be compared with.
+//! `cargo xtask calibrate-pagecache`: what the page cache of a real Linux does with fixed fio jobs, for the model to be
+//! compared with.
 //!
 //! A guest of User-Mode Linux boots anew for each run, on a block device whose speed follows a law of few numbers.
 
@@ -26,33 +27,33 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Slow enough that the host's own speed does not matter.
+/// Speed low enough that the host's own speed does not matter.
 const LAW: Law = Law { bytes_per_s: 40_000_000, latency_us: 200 };
 const COMMITTED: &str = "tests/calibration/pagecache/uml-6.1.toml";
 const PREPARE_LIMIT: Duration = Duration::from_secs(120);
 const RUN_LIMIT: Duration = Duration::from_secs(100);
 
-/// What is measured, and with which programs.
+/// Arguments of `cargo xtask calibrate-pagecache`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The document, if it is not the committed one; jobs that are measured replace those of the same name in it
+    /// Document to update instead of the committed one; measured jobs replace those of the same name
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Only these jobs, or groups of jobs by their letter
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     jobs: Vec<String>,
-    /// Runs of each job
+    /// Number of runs of each job
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=9))]
     repeats: u32,
-    /// User-Mode Linux, if it is not in the path
+    /// User-Mode Linux binary, if it is not in the path
     #[arg(long, value_name = "PATH")]
     uml: Option<PathBuf>,
-    /// The side inside of the guest, with the folder that it shares with the host
+    /// Run as the guest, with this folder shared with the host
     #[arg(long, value_name = "FOLDER", hide = true)]
     guest: Option<PathBuf>,
 }
 
-/// Measures; all jobs or an error.
+/// Measures the selected jobs.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     if let Some(folder) = &options.guest {
         return guest::run(folder).map(|()| true);
@@ -62,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let out = options.out.clone().unwrap_or_else(|| workspace::root().join(COMMITTED));
     let mut document = document::load(&out)?;
     if !go_first() {
-        println!("note: not allowed to go before other programs; other work on this machine disturbs more");
+        println!("note: cannot raise the priority; other work on this machine disturbs more");
     }
     println!("preparing the device");
     let (_, prepared) = boot::run(&programs, 1024, &prepare(), None, Store::default(), PREPARE_LIMIT)?;
@@ -72,7 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         let document =
             document.get_or_insert_with(|| Document { made: facts.clone(), device: device(), job: vec![] });
         if document.device != device() || document.made != facts {
-            bail!("{} was made with something else: give another --out", out.display());
+            bail!("{} was made under different conditions: give a different --out", out.display());
         }
         put(&mut document.job, measured);
         document::save(&out, document)?;
@@ -80,16 +81,16 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
-/// The jobs of a list; all of an empty one.
+/// Jobs of a list; all jobs for an empty one.
 fn chosen(list: &[String]) -> Result<Vec<&'static Job>> {
     let is = |job: &Job, wanted: &str| job.name == wanted || job.name.split('-').next() == Some(wanted);
     if let Some(odd) = list.iter().find(|wanted| !JOBS.iter().any(|job| is(job, wanted))) {
-        bail!("no job `{odd}`: there are {}", JOBS.iter().map(|job| job.name).collect::<Vec<_>>().join(", "));
+        bail!("unknown job `{odd}`; jobs: {}", JOBS.iter().map(|job| job.name).collect::<Vec<_>>().join(", "));
     }
     Ok(JOBS.iter().filter(|job| list.is_empty() || list.iter().any(|wanted| is(job, wanted))).collect())
 }
 
-/// Has the system prefer this program and all that it starts, as far as the user may.
+/// Raises the priority of this program and its children, as far as the user may.
 fn go_first() -> bool {
     let own = std::process::id().to_string();
     let status =
@@ -102,7 +103,7 @@ fn prepare() -> Plan {
     Plan { prepare: true, target: Target::Ext4, settings: vec![], fio }
 }
 
-/// Runs a job so many times, each time in a guest that boots with the prepared device.
+/// Runs a job repeatedly, each time in a guest that boots with the prepared device.
 fn measure(
     programs: &Programs,
     job: &Job,
@@ -156,7 +157,7 @@ fn measure(
     Ok((outcomes, measured))
 }
 
-/// What is the same for all jobs of a document.
+/// Conditions shared by all jobs of a document.
 fn made(outcome: &Outcome) -> Made {
     let fact = |name: &str| outcome.facts.get(name).cloned().unwrap_or_default();
     let config =
@@ -180,7 +181,7 @@ fn device() -> DeviceFacts {
     DeviceFacts { law: LAW, bytes: boot::DEVICE_BYTES, depth: boot::DEPTH, request_max_kib: 256 }
 }
 
-/// Replaces the job of the same name, and keeps the order of the list.
+/// Replaces the job of the same name, keeping the order of the list.
 fn put(jobs: &mut Vec<Measured>, measured: Measured) {
     jobs.retain(|job| job.name != measured.name);
     jobs.push(measured);
@@ -188,13 +189,13 @@ fn put(jobs: &mut Vec<Measured>, measured: Measured) {
     jobs.sort_by_key(|job| places.get(job.name.as_str()).copied().unwrap_or(usize::MAX));
 }
 
-/// The load of the last minute.
+/// Load over the last minute.
 fn load_of_host() -> f64 {
     let text = std::fs::read_to_string(Path::new("/proc/loadavg")).unwrap_or_default();
     text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0)
 }
 
-/// Today in UTC.
+/// Current day in UTC.
 fn day() -> String {
     let output = Command::new("date").args(["-u", "+%Y-%m-%d"]).output();
     output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -202,33 +203,33 @@ fn day() -> String {
 
 // The guest's memory: files that it shares, by physical address.
 
-/// A piece of memory that is in a file.
+/// Region of memory backed by a file.
 struct Region {
     /// First address.
     address: u64,
-    /// Length.
+    /// Length in bytes.
     bytes: u64,
-    /// Where it begins in the file.
+    /// Offset in the file.
     offset: u64,
-    /// The file.
+    /// Backing file.
     file: File,
 }
 
-/// All of it.
+/// Memory of the guest.
 struct Memory {
     regions: Vec<Region>,
 }
 
 impl Memory {
-    /// Of these regions.
+    /// Creates the memory from its regions.
     fn new(regions: Vec<Region>) -> Self {
         Self { regions }
     }
 
-    /// The bytes from an address on.
+    /// Reads bytes from an address on.
     ///
     /// # Errors
-    /// If they are not all in one region.
+    /// The bytes are not all in one region.
     fn read(&self, address: u64, into: &mut [u8]) -> Result<()> {
         let (file, offset) = self.find(address, into.len())?;
         Ok(file.read_exact_at(into, offset)?)
@@ -237,16 +238,16 @@ impl Memory {
     /// Writes bytes from an address on.
     ///
     /// # Errors
-    /// If they are not all in one region.
+    /// The bytes are not all in one region.
     fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
         let (file, offset) = self.find(address, bytes.len())?;
         Ok(file.write_all_at(bytes, offset)?)
     }
 
-    /// So many bytes at an address.
+    /// Slice of this many bytes at an address.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// The errors of [`Self::read`].
     fn array<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         self.read(address, &mut bytes)?;
@@ -260,46 +261,46 @@ impl Memory {
         };
         let region = self.regions.iter().find(has);
         let region = region
-            .with_context(|| format!("{length} bytes at {address:#x} are in no memory of the guest"))?;
+            .with_context(|| format!("{length} bytes at {address:#x} are outside the guest's memory"))?;
         Ok((&region.file, address - region.address + region.offset))
     }
 }
 
 // The law of the block device: few numbers, so that a simulated device can have the same.
 //
-// Requests are served one at a time in the order in which they come. Each takes a fixed latency and its bytes at a fixed bandwidth; the device is idle
-// only when nothing waits.
+// Requests are served one at a time in the order in which they come. Each takes a fixed latency and its bytes at a
+// fixed bandwidth; the device is idle only when nothing waits.
 
-/// How long a request takes.
+/// Law of the time of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Law {
-    /// Bandwidth, in bytes a second.
+    /// Bandwidth in bytes per second.
     bytes_per_s: u64,
-    /// What a request takes besides its bytes.
+    /// Time of a request in addition to its bytes.
     latency_us: u64,
 }
 
 impl Law {
-    /// The time of one request, in nanoseconds, rounded up.
+    /// Time of one request in nanoseconds, rounded up.
     fn service_ns(self, bytes: u64) -> u64 {
         self.latency_us * 1000 + (bytes * 1_000_000_000).div_ceil(self.bytes_per_s)
     }
 }
 
-/// A device that follows a law.
+/// Device that follows a law.
 struct Device {
     law: Law,
     free_at_ns: u64,
 }
 
 impl Device {
-    /// Idle at time zero.
+    /// Creates a device that is idle at time zero.
     fn new(law: Law) -> Self {
         Self { law, free_at_ns: 0 }
     }
 
-    /// When a request is done that comes at `arrival_ns`. Requests come in the order of their arrival.
+    /// Completion time of a request that arrives at `arrival_ns`. Requests come in order of arrival.
     fn complete(&mut self, arrival_ns: u64, bytes: u64) -> u64 {
         self.free_at_ns = arrival_ns.max(self.free_at_ns) + self.law.service_ns(bytes);
         self.free_at_ns
@@ -310,14 +311,14 @@ impl Device {
 
 const BLOCK: usize = 4096;
 
-/// The bytes of a device. Whatever was not written is zero.
+/// Contents of a device. Unwritten bytes are zero.
 #[derive(Clone, Default)]
 struct Store {
     blocks: BTreeMap<u64, Box<[u8; BLOCK]>>,
 }
 
 impl Store {
-    /// The bytes from `offset` on.
+    /// Reads bytes from `offset` on.
     fn read(&self, offset: u64, into: &mut [u8]) {
         for (block, from, piece) in pieces(offset, into.len()) {
             match self.blocks.get(&block) {
@@ -345,7 +346,7 @@ impl Store {
     }
 }
 
-/// The blocks of a range: number, first byte inside, and where its bytes are in the range's buffer.
+/// Blocks of a range: number, first byte inside, and position in the range's buffer.
 fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -372,7 +373,7 @@ mod tests {
         assert_eq!(names(&["d-ahead-0", "i"]), ["d-ahead-0", "i-by-age"]);
         assert_eq!(names(&[]).len(), JOBS.len());
         let error = chosen(&["d-ahead".to_owned()]).unwrap_err().to_string();
-        assert!(error.starts_with("no job `d-ahead`: there are law-direct, "), "{error}");
+        assert!(error.starts_with("unknown job `d-ahead`; jobs: law-direct, "), "{error}");
     }
 
     #[test]

@@ -9,40 +9,40 @@ const DEVICE_WRITES: u16 = 2;
 const INDIRECT: u16 = 4;
 const NO_INTERRUPT: u16 = 1;
 
-/// Where the three parts of a queue are in the guest's memory.
+/// Addresses of the three parts of a queue in the guest's memory.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Places {
     /// Descriptors: address, length, flags, next.
     pub(super) descriptors: u64,
-    /// What the driver offers: flags, index, heads of chains.
+    /// Available ring of the driver: flags, index, heads of chains.
     pub(super) available: u64,
-    /// What the device has done: flags, index, heads and lengths.
+    /// Used ring of the device: flags, index, heads and lengths.
     pub(super) used: u64,
-    /// Entries of each.
+    /// Number of entries of each.
     pub(super) size: u16,
 }
 
-/// A buffer of a request.
+/// Buffer of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Buffer {
-    /// Its address.
+    /// Address.
     pub(super) address: u64,
-    /// Its length.
+    /// Length in bytes.
     pub(super) bytes: u32,
-    /// The device writes it.
+    /// Whether the device writes it.
     pub(super) device_writes: bool,
 }
 
-/// A request: its buffers in order, and the number that goes back with the answer.
+/// Request: its buffers in order, and the number to return with the answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Chain {
-    /// The first descriptor.
+    /// First descriptor.
     pub(super) head: u16,
     /// All buffers.
     pub(super) buffers: Vec<Buffer>,
 }
 
-/// The side that takes requests.
+/// Consumer of requests.
 pub(super) struct Offers {
     memory: Arc<Memory>,
     places: Places,
@@ -50,12 +50,12 @@ pub(super) struct Offers {
 }
 
 impl Offers {
-    /// Of a queue that is empty.
+    /// Creates the consumer of an empty queue.
     pub(super) fn new(memory: Arc<Memory>, places: Places) -> Self {
         Self { memory, places, next: 0 }
     }
 
-    /// The next request, if there is one.
+    /// Takes the next request, if any.
     pub(super) fn pop(&mut self) -> Result<Option<Chain>> {
         let offered = u16::from_le_bytes(self.memory.array(self.places.available + 2)?);
         if offered == self.next {
@@ -69,7 +69,7 @@ impl Offers {
         Ok(Some(Chain { head, buffers }))
     }
 
-    /// Collects a chain of a table of descriptors; one of them may stand for a table of its own.
+    /// Collects a chain of descriptors; one of them may refer to an indirect table.
     fn follow(&self, table: u64, entries: u16, first: u16, buffers: &mut Vec<Buffer>) -> Result<()> {
         let mut at = first;
         for _ in 0..entries {
@@ -89,11 +89,11 @@ impl Offers {
             }
             at = u16::from_le_bytes(self.memory.array(place + 14)?);
         }
-        bail!("a chain of descriptors without end");
+        bail!("a chain of descriptors has no end");
     }
 }
 
-/// The side that gives answers.
+/// Producer of answers.
 pub(super) struct Answers {
     memory: Arc<Memory>,
     places: Places,
@@ -101,12 +101,13 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Of a queue that is empty.
+    /// Creates the producer of an empty queue.
     pub(super) fn new(memory: Arc<Memory>, places: Places) -> Self {
         Self { memory, places, next: 0 }
     }
 
-    /// Gives a request back in which the device has written so many bytes, and says whether the driver wants an interrupt.
+    /// Returns a request into which the device has written this many bytes; tells whether the driver wants an
+    /// interrupt.
     pub(super) fn push(&mut self, head: u16, written: u32) -> Result<bool> {
         let slot = u64::from(self.next % self.places.size);
         let element = [u32::from(head), written].map(u32::to_le_bytes).concat();

@@ -16,18 +16,19 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// VIRTIO_F_VERSION_1, VHOST_USER_F_PROTOCOL_FEATURES, VIRTIO_F_INDIRECT_DESC, VIRTIO_BLK_F_SEG_MAX. No flush: what is answered is durable.
+/// VIRTIO_F_VERSION_1, VHOST_USER_F_PROTOCOL_FEATURES, VIRTIO_F_INDIRECT_DESC, VIRTIO_BLK_F_SEG_MAX. No flush: what is
+/// answered is durable.
 const FEATURES: u64 = 1 << 32 | 1 << 30 | 1 << 28 | 1 << 2;
-/// VHOST_USER_PROTOCOL_F_CONFIG, and VHOST_USER_PROTOCOL_F_BACKEND_REQ: without a way back Linux 6.1 asks for no interrupt of its own
-/// (`vhost_user_init_slave_req`, arch/um/drivers/virtio_uml.c).
+/// VHOST_USER_PROTOCOL_F_CONFIG, and VHOST_USER_PROTOCOL_F_BACKEND_REQ: without a way back Linux 6.1 asks for no
+/// interrupt of its own (`vhost_user_init_slave_req`, arch/um/drivers/virtio_uml.c).
 const PROTOCOL_FEATURES: u64 = 1 << 9 | 1 << 5;
-/// The version, and that it is a reply.
+/// Version, and the flag of a reply.
 const REPLY: u32 = 1 | 1 << 2;
-/// Segments of a request at most.
+/// Maximum number of segments of a request.
 const SEGMENTS: u32 = 126;
 const PAYLOAD_MAX: u32 = 4096;
 
-/// Serves the first guest that comes before `patience` is over until it goes.
+/// Serves the first guest that connects before `patience` is over, until it disconnects.
 pub(super) fn serve(
     listener: &UnixListener,
     patience: Duration,
@@ -45,7 +46,7 @@ pub(super) fn serve(
             }
         }
     }
-    session.disk.context("the guest set no queue up")?.finish()
+    session.disk.context("the guest set up no queue")?.finish()
 }
 
 fn accept(listener: &UnixListener, patience: Duration) -> Result<UnixStream> {
@@ -61,13 +62,13 @@ fn accept(listener: &UnixListener, patience: Duration) -> Result<UnixStream> {
             Err(error) => return Err(error.into()),
         }
         if begin.elapsed() > patience {
-            bail!("no guest came to the block device");
+            bail!("no guest connected to the block device");
         }
         thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// A request of the guest: its number, its bytes, the files that came with it.
+/// Message of the guest: its number, its bytes, and the files that came with it.
 struct Message {
     request: u32,
     payload: Vec<u8>,
@@ -75,7 +76,7 @@ struct Message {
 }
 
 impl Message {
-    /// The next one; none when the guest is gone.
+    /// Receives the next message; `None` when the guest is gone.
     fn receive(stream: &UnixStream) -> Result<Option<Self>> {
         let mut head = [0; 12];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
@@ -85,7 +86,7 @@ impl Message {
         match received.map(|message| message.bytes) {
             Ok(12) => {}
             Ok(0) | Err(rustix::io::Errno::CONNRESET) => return Ok(None),
-            Ok(length) => bail!("a message of {length} bytes"),
+            Ok(length) => bail!("invalid message of {length} bytes"),
             Err(error) => return Err(error.into()),
         }
         let files = control.drain().filter_map(|message| match message {
@@ -95,7 +96,7 @@ impl Message {
         let files = files.flatten().collect();
         let length = word(&head, 8)?;
         if length > PAYLOAD_MAX {
-            bail!("a message of {length} bytes");
+            bail!("invalid message of {length} bytes");
         }
         let mut payload = vec![0; length as usize];
         let mut stream = stream;
@@ -113,13 +114,13 @@ struct Session {
     places: Places,
     kick: Option<File>,
     call: Option<File>,
-    /// The way back, which nothing is sent on.
+    /// Back channel, which is never used for sending.
     back: Option<File>,
     disk: Option<Disk>,
 }
 
 impl Session {
-    /// Does what a message says; some have a reply.
+    /// Handles a message; some have a reply.
     fn handle(&mut self, message: &Message) -> Result<Option<Vec<u8>>> {
         let payload = &message.payload;
         let file =
@@ -175,7 +176,8 @@ impl Session {
     }
 }
 
-/// Count, padding, and for each region its address, length, address of the sender, offset in its file.
+/// Parses a memory table: count, padding, and for each region its address, length, address of the sender, offset in its
+/// file.
 fn regions(message: &Message) -> Result<Vec<Region>> {
     let count = word(&message.payload, 0)? as usize;
     if count != message.files.len() {

@@ -5,25 +5,25 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A policy family.
+/// Policy family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Family {
     pub(super) name: String,
-    /// The file of its list, from the root.
+    /// Path of its list, from the root.
     pub(super) list: String,
-    /// What its policies are built as; nothing if it only chooses.
+    /// Trait object that its policies are built as; empty if it only chooses.
     pub(super) object: Option<String>,
-    /// The first paragraph of its documentation.
+    /// First paragraph of its documentation.
     doc: String,
-    /// The names of its policies.
+    /// Names of its policies.
     pub(super) entries: Vec<String>,
-    /// The first paragraph of what the list says of each.
+    /// First paragraph of the documentation of each policy.
     pub(super) docs: Vec<String>,
-    /// Keys of a spec that choose from it, as docs/policies.md has them.
+    /// Spec keys that choose from it, as in docs/policies.md.
     pub(super) keys: Vec<String>,
 }
 
-/// The family of this name, or the one that this key chooses from.
+/// Finds the family of this name, or the one that this key chooses from.
 pub(super) fn find(root: &Path, wanted: &str) -> Result<Family> {
     let mut families = all(root)?;
     let of_key = |family: &Family| family.keys.iter().any(|key| is_key(key, wanted));
@@ -37,17 +37,17 @@ pub(super) fn find(root: &Path, wanted: &str) -> Result<Family> {
     let mut names: Vec<&str> = families.iter().map(|family| family.name.as_str()).collect();
     names.sort_unstable();
     bail!(
-        "`{wanted}` is no policy family and no key that chooses from one{near}\nfamilies: {}",
+        "`{wanted}` is neither a policy family nor a key that chooses from one{near}\nfamilies: {}",
         names.join(", ")
     )
 }
 
-/// Whether this is a key, or its last parts.
+/// Returns whether this is a key, or its last components.
 fn is_key(key: &str, wanted: &str) -> bool {
     key == wanted || wanted.contains('.') && key.strip_suffix(wanted).is_some_and(|rest| rest.ends_with('.'))
 }
 
-/// Every family of the crates, by file.
+/// All families of the crates, by file.
 pub(super) fn all(root: &Path) -> Result<Vec<Family>> {
     let page = fs::read_to_string(root.join("docs/policies.md")).unwrap_or_default();
     let chapters = chapters(&page);
@@ -64,7 +64,7 @@ pub(super) fn all(root: &Path) -> Result<Vec<Family>> {
     Ok(families)
 }
 
-/// What a folder has, by name.
+/// Entries of a folder, by name.
 fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found: Vec<_> =
         fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<_>>()?;
@@ -89,7 +89,7 @@ fn search(root: &Path, folder: &Path, families: &mut Vec<Family>) -> Result<()> 
     Ok(())
 }
 
-/// The families that a file has.
+/// Families in a file.
 pub(super) fn lists(text: &str, list: &str) -> Vec<Family> {
     let lines: Vec<&str> = text.lines().collect();
     let mut families = Vec::new();
@@ -117,19 +117,19 @@ pub(super) fn lists(text: &str, list: &str) -> Vec<Family> {
     families
 }
 
-/// The name of the family that a line begins, and what follows the colon.
+/// Name of the family that begins in a line, and the text after the colon.
 pub(super) fn head(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start();
     let line = line.strip_prefix("pub ").unwrap_or(line);
     line.strip_prefix("family ")?.split_once(": ")
 }
 
-/// The first paragraph of a documentation.
+/// First paragraph of a documentation.
 fn paragraph(doc: &[&str]) -> String {
     doc.iter().copied().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The names of a list's entries, up to its end, each with the first paragraph of its documentation.
+/// Names of a list's entries, each with the first paragraph of its documentation.
 fn entries(lines: &[&str]) -> Vec<(String, String)> {
     let inside = lines.iter().take_while(|line| **line != "    }").map(|line| line.strip_prefix("        "));
     let name = |line: &str| {
@@ -149,7 +149,7 @@ fn entries(lines: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-/// The chapters of docs/policies.md: the keys of the title, and the first paragraph.
+/// Chapters of docs/policies.md: the keys of the title, and the first paragraph.
 fn chapters(page: &str) -> Vec<(Vec<String>, String)> {
     let chapter = |text: &str| {
         let (title, rest) = text.split_once('\n').unwrap_or((text, ""));
@@ -161,13 +161,13 @@ fn chapters(page: &str) -> Vec<(Vec<String>, String)> {
 }
 
 impl Family {
-    /// The module of its list, as tests are named by.
+    /// Module path of its list, as in names of tests.
     pub(super) fn module(&self) -> String {
         let path = self.list.strip_suffix("/mod.rs").or_else(|| self.list.strip_suffix(".rs"));
         path.unwrap_or_default().split('/').skip(4).collect::<Vec<_>>().join("::")
     }
 
-    /// The package of its list.
+    /// Package of its list.
     pub(super) fn package(&self, root: &Path) -> Result<String> {
         let folder: Vec<&str> = self.list.split('/').take(3).collect();
         let manifest = root.join(folder.join("/")).join("Cargo.toml");
@@ -177,13 +177,13 @@ impl Family {
     }
 }
 
-/// The word with the fewest letters to change, at most half of them.
+/// Nearest word by edit distance, at most half of its letters away.
 pub(super) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let (distance, name) = known.iter().map(|name| (distance(given, name), *name)).min()?;
     (distance * 2 <= given.len()).then_some(name)
 }
 
-/// Letters to insert, delete or replace, whatever their case.
+/// Edit distance: letters to insert, delete or replace, case-insensitive.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to) = (from.to_lowercase(), to.to_lowercase());
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
@@ -198,7 +198,7 @@ fn distance(from: &str, to: &str) -> usize {
     row[row.len() - 1]
 }
 
-/// The file with the module in its place among the others and the entry at the end of the list.
+/// Text of the list's file with the module inserted in order and the entry at the end of the list.
 pub(super) fn with_entry(text: &str, family: &Family, name: &str, kind: &str) -> Result<String> {
     let mut lines: Vec<&str> = text.lines().collect();
     let at = lines.iter().position(|line| head(line).is_some_and(|(of, _)| of == family.name));
@@ -218,18 +218,18 @@ pub(super) fn with_entry(text: &str, family: &Family, name: &str, kind: &str) ->
     Ok(lines.join("\n") + "\n")
 }
 
-/// Where the module of this name goes: in the first run of declarations, which is sorted by name.
+/// Line for the module of this name, in the first run of declarations, which is sorted by name.
 fn place(lines: &[&str], name: &str) -> Option<usize> {
     let first = lines.iter().position(|line| declared(line).is_some())?;
     let run =
         lines[first..].iter().take_while(|line| declared(line).is_some() || line.starts_with("#[")).count();
     let later = (first..first + run).find(|at| declared(lines[*at]).is_some_and(|other| other > name));
-    // What is said about a module stands above it.
+    // Comments on a module precede it.
     let above = |at: usize| (first..at).rev().take_while(|at| lines[*at].starts_with("#[")).count();
     Some(later.map_or(first + run, |at| at - above(at)))
 }
 
-/// The module that a line declares.
+/// Module declared by a line.
 pub(super) fn declared(line: &str) -> Option<&str> {
     let line = line.strip_suffix(';')?;
     line.strip_prefix("pub ")

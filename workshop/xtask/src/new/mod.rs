@@ -1,8 +1,8 @@
-//! `cargo xtask new FAMILY NAME`: the file of a new policy, its lines in the family's list, and a test that fails until the policy
-//! decides as its source says.
+//! `cargo xtask new FAMILY NAME`: creates the file of a new policy, its lines in the family's list, and a test that
+//! fails until the policy is filled in.
 //!
-//! What a family is made of is read from the tree: where its list is, what it has, which keys choose from it, where these keys
-//! have their cases. Only the text to begin with is written here, one for each family in [`TEMPLATES`].
+//! Families are read from the tree: their lists, their policies, the keys that choose from them, and the test cases of
+//! these keys. Only the initial text is defined here, one template per family in [`TEMPLATES`].
 
 mod family;
 
@@ -13,7 +13,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What a new policy's file begins as, by family. `{{Type}}` is the policy's type, `{{fill_in}}` what its test says.
+/// Initial text of a new policy's file, by family. `{{Type}}` is the policy's type, `{{fill_in}}` the message of its
+/// test.
 const TEMPLATES: &[(&str, &str)] = &[
     ("AdmissionPolicy", include_str!("templates/admission.txt")),
     ("Allocation", include_str!("templates/allocation.txt")),
@@ -30,7 +31,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("WarpScheduling", include_str!("templates/warp_scheduling.txt")),
 ];
 
-/// Words that no module can be named by: Rust's, and those that folders of families have.
+/// Words that cannot name a module: Rust keywords, and names used in the folders of families.
 const TAKEN: &[&str] = &[
     "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false",
     "fn", "for", "gen", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref",
@@ -38,23 +39,23 @@ const TAKEN: &[&str] = &[
     "use", "where", "while",
 ];
 
-/// A policy to be made.
+/// Policy to be created.
 struct Plan {
     family: Family,
     name: String,
-    /// The file of the policy and what it begins as; what the file of the list becomes.
+    /// Path and initial text of the policy's file, and the new text of the list's file.
     file: String,
     text: String,
     list: String,
 }
 
-/// Makes a policy and says what is left to do; always true.
+/// Creates a policy and prints the remaining steps; always true.
 pub(crate) fn run(family: &str, name: &str) -> Result<bool> {
     let root = workspace::root();
     let plan = plan(&root, family, name)?;
     fs::write(root.join(&plan.file), &plan.text).with_context(|| plan.file.clone())?;
     fs::write(root.join(&plan.family.list), &plan.list).with_context(|| plan.family.list.clone())?;
-    // The length of the name may move a line break; whoever has no rustfmt has it told by CI.
+    // The length of the name may move a line break; without rustfmt, CI reports it.
     let _ = Command::new("rustfmt").args(["--edition", "2024", &plan.file]).current_dir(&root).status();
     print!("{}", plan.steps(&root, family)?);
     Ok(true)
@@ -69,7 +70,7 @@ fn plan(root: &Path, wanted: &str, name: &str) -> Result<Plan> {
     let folder = family.list.rsplit_once('/').map_or("", |(folder, _)| folder);
     let file = format!("{folder}/{name}.rs");
     if root.join(&file).exists() {
-        bail!("{file} is there already; a policy `{name}` needs a file of its own");
+        bail!("{file} already exists; a policy `{name}` needs a file of its own");
     }
     let kind = kind(name, template);
     let text =
@@ -79,7 +80,7 @@ fn plan(root: &Path, wanted: &str, name: &str) -> Result<Plan> {
     Ok(Plan { family, name: name.into(), file, text, list })
 }
 
-/// What the test of a new policy says while it has no example, as the inside of a literal of the template.
+/// Message of a new policy's test, in the form of a literal of the template.
 fn fill_in(family: &Family, name: &str, kind: &str, file: &str) -> String {
     let steps = [
         format!("`{name}` decides nothing of its own yet. Fill in:"),
@@ -91,7 +92,7 @@ fn fill_in(family: &Family, name: &str, kind: &str, file: &str) -> String {
     steps.join("\\n\\\n             ")
 }
 
-/// The type of a policy: its name in capitals, and something more if the template uses that word for another thing.
+/// Type name of a policy: its name in camel case, with a suffix if the template uses that word for something else.
 fn kind(name: &str, template: &str) -> String {
     let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
     let kind: String = name.split('_').filter(|part| !part.is_empty()).map(capital).collect();
@@ -102,13 +103,13 @@ fn kind(name: &str, template: &str) -> String {
 fn check_name(family: &Family, name: &str) -> Result<()> {
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_word) {
-        bail!("`{name}` names no policy: a name has the letters a to z, digits and `_`, a letter first");
+        bail!("`{name}` is not a policy name: use the letters a to z, digits and `_`, a letter first");
     }
     if TAKEN.contains(&name) {
-        bail!("`{name}` names no policy: the word has a meaning in Rust or in the folders of families");
+        bail!("`{name}` is not a policy name: the word is reserved in Rust or in the folders of families");
     }
     if family.entries.iter().any(|entry| entry == name) {
-        bail!("{} has a policy `{name}` already: {}", family.name, family.list);
+        bail!("{} already has a policy `{name}`: {}", family.name, family.list);
     }
     Ok(())
 }
@@ -118,11 +119,11 @@ fn without_template(family: &Family) -> String {
     let why = match &family.object {
         Some(object) => format!("write its file beside its list by the trait of `{object}`"),
         None => {
-            "it only chooses: a policy of it is an entry of its list, and what the part does with it".into()
+            "it only chooses: a policy is an entry of its list, and the behaviour of the component for it".into()
         }
     };
     format!(
-        "{} has nothing to begin with: {why} ({})\nfamilies that have: {}",
+        "{} has no template: {why} ({})\nfamilies with a template: {}",
         family.name,
         family.list,
         names.join(", ")
@@ -130,16 +131,16 @@ fn without_template(family: &Family) -> String {
 }
 
 impl Plan {
-    /// What was made, and what is left to do for a policy of the family or key that was asked for.
+    /// Describes what was created, and the remaining steps for a policy of the requested family or key.
     fn steps(&self, root: &Path, wanted: &str) -> Result<String> {
         let Plan { family, name, file, .. } = self;
         let package = family.package(root)?;
         let keys = &family.keys;
-        // What was asked for, if it was a key.
+        // The requested key, if it was a key.
         let key =
             keys.iter().find(|key| key.ends_with(wanted)).or(keys.first()).map_or("KEY", String::as_str);
         let cases = places(root, keys, &family.entries)?;
-        let mut text = format!("made {file}\nlisted it in {}\n\n{} has so far:\n", family.list, family.name);
+        let mut text = format!("created {file}\nlisted it in {}\n\npolicies of {} so far:\n", family.list, family.name);
         for (policy, doc) in family.entries.iter().zip(&family.docs) {
             text += &format!("  {policy}: {doc}\n");
         }
@@ -169,10 +170,10 @@ impl Plan {
 
 const FOLDER: &str = "crates/machine/machine/tests/all/keys";
 
-/// What stands before the values of a case.
+/// Text before the values of a case.
 const VALUES: &str = "values: ";
 
-/// The lines to extend by a new policy, each with its place: for each key the case with most of the policies.
+/// Lines to extend for a new policy, each with its place: for each key the case with most of the policies.
 fn places(root: &Path, keys: &[String], policies: &[String]) -> Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(root.join(FOLDER))? {
@@ -214,7 +215,7 @@ fn place(files: &[(String, String)], key: &str, policies: &[String]) -> Option<S
     best.map(|(_, place)| place)
 }
 
-/// The line of the constant that several cases take their values from.
+/// Line of the constant that several cases share for their values.
 fn constant<'f>(files: &'f [(String, String)], name: &str) -> Option<(&'f String, usize, &'f str)> {
     let begins = |line: &str| {
         let line = line.trim_start_matches("pub(crate) ");
@@ -357,7 +358,7 @@ mod tests {
         assert!(refused("PageLayout", NAME).contains("it only chooses"));
         assert!(refused("VictimPolicy", "greedy").contains("already"));
         for name in ["", "My", "my-own", "2q", "match", "tests"] {
-            assert!(refused("VictimPolicy", name).contains("names no policy"), "{name}");
+            assert!(refused("VictimPolicy", name).contains("is not a policy name"), "{name}");
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::tree::{Tree, line_of};
 
-/// Where the tables at the root of a spec are fields.
+/// File that declares the tables at the root of a spec.
 const SPEC: &str = "crates/machine/spec/src/lib.rs";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -13,7 +13,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         for (start, _) in mask.code.match_indices("policies! {") {
             let end = mask.code[start..].find("\n}").map_or(text.len(), |end| start + end);
             for at in paths(&text[start..end], &roots) {
-                let message = "a policy family names a path of a spec; say the last part of the key";
+                let message = "a policy family names a path of a spec; use the last component of the key";
                 findings.push(Finding::fail(path, line_of(text, start + at), message));
             }
         }
@@ -21,14 +21,14 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The names of the tables of a spec.
+/// Names of the tables of a spec.
 fn roots(spec: &str) -> Vec<&str> {
     let from = spec.find("pub struct Spec {").map_or("", |at| &spec[at..]);
     let fields = from.lines().take_while(|line| !line.starts_with('}'));
     fields.filter_map(|line| line.strip_prefix("    pub ")?.split(':').next()).collect()
 }
 
-/// Where a quoted path of a spec begins, in code or in words.
+/// Offset of a quoted path of a spec, in code or in comments.
 fn paths(text: &str, roots: &[&str]) -> Vec<usize> {
     let is_path = |at: &usize| {
         let rest = &text[at + 1..];
@@ -45,7 +45,8 @@ mod tests {
     fn a_path_in_a_family_is_found() {
         let spec = "pub struct Spec {\n    /// The device.\n    pub flash: Option<FlashSpec>,\n}\npub struct Sim {\n    pub fold: bool,\n}\n";
         let list = "/// As `flash.ftl.gc`.\npolicies! {\n    /// A family.\n    pub family Gc = \"flash.ftl.gc\": choice {\n        \
-                    /// As `flash.ftl.stripe`, `fold.x` and `flash`.\n        default greedy,\n    }\n}\n// `flash.ftl.gc`\n";
+                    /// As `flash.ftl.stripe`, `fold.x` and `flash`.\n        default greedy,\n    }\n}\n//
+                    /// `flash.ftl.gc`\n";
         let tree = Tree::planted(&[
             (SPEC, spec),
             ("crates/parts/ssd/src/gc.rs", list),

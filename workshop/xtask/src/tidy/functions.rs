@@ -45,7 +45,7 @@ fn functions(mask: &Mask) -> impl Iterator<Item = Function> {
     })
 }
 
-/// Where the body of the function at `start` closes; `None` if it has no body.
+/// Offset where the body of the function at `start` closes; `None` without a body.
 fn body_end(code: &[u8], start: usize) -> Option<usize> {
     let mut brackets = 0;
     let mut braces = 0;

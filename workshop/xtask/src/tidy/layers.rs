@@ -1,12 +1,13 @@
-//! Layers point one way: a crate depends only on crates of lower floors, and its floor is the folder that it stands in.
+//! Layers point one way: a crate depends only on crates of lower floors, and its floor is its folder.
 
 use super::Finding;
 use super::tree::Tree;
 
-/// The floors of `crates/`, from below.
+/// Floors of `crates/`, from below.
 const FLOORS: [&str; 6] = ["ground", "work", "parts", "machine", "studies", "front"];
 
-/// Dependencies within a floor: links are resources of net's, first-level caches and TLBs tables of mem's, a kernel of nest's is data.
+/// Dependencies within a floor: links are resources of net's, first-level caches and TLBs tables of mem's, a kernel of
+/// nest's is data.
 const WITHIN: &[(&str, &str)] = &[
     ("proto", "engine"),
     ("stats", "engine"),
@@ -35,7 +36,7 @@ const WITHIN: &[(&str, &str)] = &[
     ("py", "timeline"),
 ];
 
-/// Closed forms share no code with what they check, which asks them in tests alone.
+/// Crate of closed forms. It shares no code with the crates that it checks, which may use it only in tests.
 const THEORY: &str = "theory";
 const CHECKED: [&str; 3] = ["ground", "work", "parts"];
 
@@ -68,7 +69,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Floor and name of the crate whose manifest this is.
+/// Floor and name of the crate of a manifest.
 fn room(path: &str) -> Option<(&str, &str)> {
     let inside = path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
     Some(inside.split_once('/').unwrap_or((inside, inside)))
@@ -78,24 +79,24 @@ fn floor_of<'t>(tree: &'t Tree, name: &str) -> Option<&'t str> {
     tree.texts().filter_map(|(path, _)| room(path)).find(|(_, room)| *room == name).map(|(floor, _)| floor)
 }
 
-/// Why a dependency may not be; `None` where it may.
+/// Reason why a dependency is forbidden; `None` if it is allowed.
 fn refusal((floor, name): (&str, &str), section: &str, (other, dependency): (&str, &str)) -> Option<String> {
     let height = |floor| FLOORS.iter().position(|known| *known == floor);
     if name == THEORY {
         return Some(format!("`{name}` depends on no other crate of ours, yet on `{dependency}`"));
     }
     if dependency == THEORY && section != "dev-dependencies" && CHECKED.contains(&floor) {
-        return Some(format!("`{name}` may ask `{THEORY}` in its tests alone"));
+        return Some(format!("`{name}` may use `{THEORY}` only in its tests"));
     }
     let may = height(other) < height(floor)
-        // A crate asks itself for features that its tests need.
+        // A crate depends on itself for features that its tests need.
         || (name == dependency && section == "dev-dependencies")
         || WITHIN.contains(&(name, dependency))
         || (dependency == THEORY && section == "dev-dependencies");
     (!may).then(|| format!("`{name}` ({floor}) depends on `{dependency}` ({other})"))
 }
 
-/// Section and folder name of every dependency, those of one target included.
+/// Section and folder name of every dependency, including those of one target.
 fn dependencies(manifest: &toml::Table) -> impl Iterator<Item = (&'static str, String)> {
     let targets = manifest.get("target").and_then(toml::Value::as_table).into_iter().flatten();
     let tables = targets.filter_map(|(_, table)| table.as_table()).chain([manifest]);
@@ -107,7 +108,7 @@ fn dependencies(manifest: &toml::Table) -> impl Iterator<Item = (&'static str, S
     })
 }
 
-/// The folder of one of our crates under whatever name it is used.
+/// Folder of one of our crates, under whatever name it is used.
 fn folder(key: &str, value: &toml::Value) -> String {
     let package = value.get("package").and_then(toml::Value::as_str).unwrap_or(key);
     package.strip_prefix("nandscape-").unwrap_or(package).into()

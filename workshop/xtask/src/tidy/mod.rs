@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the house that a machine can check, one file each.
+//! `cargo xtask tidy`: the rules of the repository that can be checked by a program, one file each.
 //!
 //! A rule is a function from the tree to findings, and one line in [`RULES`].
 
@@ -20,19 +20,19 @@ mod weight;
 use anyhow::Result;
 use tree::Tree;
 
-/// What a rule has to say about one place.
+/// Finding of a rule at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Finding {
     severity: Severity,
     path: String,
-    /// From 1; 0 speaks of the whole file.
+    /// Line from 1; 0 for the whole file.
     line: usize,
     message: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Severity {
-    /// Listed, and no more.
+    /// Listed only.
     Note,
     /// Makes tidy fail.
     Fail,
@@ -66,7 +66,7 @@ const RULES: &[(&str, Rule)] = &[
     ("weight", weight::check),
 ];
 
-/// Runs every rule on the files that git knows or would add; false if one fails.
+/// Runs every rule on the files that git tracks or would add; returns false if one fails.
 pub(crate) fn run() -> Result<bool> {
     let tree = Tree::read(&crate::workspace::root())?;
     let mut failures = 0;

@@ -22,7 +22,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     dead.map(|path| Finding::fail(path, 0, "no `mod` declaration reaches this file")).collect()
 }
 
-/// The files that cargo compiles on their own.
+/// Files that cargo compiles on their own.
 fn roots(tree: &Tree) -> Vec<String> {
     let mut roots = Vec::new();
     for (path, text) in tree.texts() {
@@ -38,7 +38,7 @@ fn roots(tree: &Tree) -> Vec<String> {
     roots
 }
 
-/// `NAME.rs` and `NAME/main.rs` of a folder of targets.
+/// Targets `NAME.rs` and `NAME/main.rs` of a folder.
 fn discovered<'t>(tree: &'t Tree, folder: &str) -> impl Iterator<Item = String> + use<'t> {
     let folder = folder.to_string();
     tree.files.iter().filter_map(move |file| {
@@ -80,7 +80,7 @@ fn declared(mask: &Mask) -> Vec<&str> {
     names
 }
 
-/// The text up to the brace that closes the first one.
+/// Text up to the brace that closes the first one.
 fn block(text: &str) -> &str {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -94,7 +94,7 @@ fn block(text: &str) -> &str {
     text
 }
 
-/// Where the module `name`, declared in the file `path`, may lie.
+/// Possible paths of the module `name`, declared in the file `path`.
 fn places(path: &str, name: &str) -> [String; 4] {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.strip_suffix(".rs").unwrap_or(file);

@@ -1,18 +1,18 @@
-//! Modules point one way as well, where floors are given here: inside crates, and inside modules of them.
+//! Modules point one way as well, where floors are listed here: inside crates, and inside modules.
 
 use super::Finding;
 use super::tree::{Mask, Tree, line_of};
 use std::collections::BTreeSet;
 
-/// A module, or the root of a crate, whose modules stand on floors.
+/// Module, or crate root, whose modules have floors.
 struct House {
-    /// Where its files are.
+    /// Folder of its files.
     folder: &'static str,
-    /// Its path inside its crate: nothing for the root.
+    /// Path inside its crate; empty for the root.
     path: &'static [&'static str],
-    /// Each module and its floor. It imports modules of lower floors alone.
+    /// Modules with their floors. A module imports only modules of lower floors.
     floors: &'static [(&'static str, u8)],
-    /// What stands above all these, and needs no floor; none if every module has one.
+    /// Name of the layer above all these, which needs no floor; `None` if every module has one.
     above: Option<&'static str>,
 }
 
@@ -78,7 +78,8 @@ const HOUSES: &[House] = &[
         ],
         above: None,
     },
-    // Reclaim units: one of them and their orders, what policies see of those that are closed, the groups that hold them.
+    // Reclaim units: one of them and their orders, what policies see of those that are closed, the groups that hold
+    // them.
     House {
         folder: "crates/parts/ftl/src/page_map/",
         path: &["page_map"],
@@ -140,7 +141,7 @@ impl House {
         self.floors.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
     }
 
-    /// What is wrong in a file below the folder.
+    /// Findings in a file below the folder.
     fn check(&self, path: &str, file: &str, text: &str) -> Vec<Finding> {
         let within: Vec<&str> =
             file.trim_end_matches(".rs").split('/').filter(|name| !matches!(*name, "mod" | "lib")).collect();
@@ -160,7 +161,7 @@ impl House {
         broken.into_iter().map(|(line, reason)| Finding::fail(path, line, reason)).collect()
     }
 
-    /// Why a module may not import another, or an item of the root; `None` where it may.
+    /// Reason why a module must not import another, or an item of the root; `None` if it may.
     fn refusal(&self, name: &str, own: u8, other: &str) -> Option<String> {
         let top = self.floors.iter().map(|(_, floor)| *floor).max();
         match (self.floor(other), self.above) {
@@ -177,7 +178,7 @@ impl House {
     }
 }
 
-/// What a code names by way of `crate` and `super`: paths from the root of the crate, each with its offset.
+/// Paths in code that start with `crate` or `super`, relative to the crate root, each with its offset.
 fn imports<'a>(code: &'a str, here: &'a [&'a str]) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
     let crates = code.match_indices("crate::").map(|(at, word)| (at, &code[at + word.len()..], 0));
     let supers = code.match_indices("super::").filter_map(|(at, _)| {
@@ -193,7 +194,7 @@ fn imports<'a>(code: &'a str, here: &'a [&'a str]) -> impl Iterator<Item = (usiz
     })
 }
 
-/// The paths that stand at the beginning of a code: one, or those in braces.
+/// Paths at the beginning of a code: one, or those in braces.
 fn names(code: &str) -> Vec<Vec<&str>> {
     let code = code.trim_start();
     if let Some(group) = code.strip_prefix('{') {
@@ -208,7 +209,7 @@ fn names(code: &str) -> Vec<Vec<&str>> {
     }
 }
 
-/// What stands between commas, up to the end of the group.
+/// Comma-separated texts, up to the end of the group.
 fn entries(group: &str) -> Vec<&str> {
     let (mut depth, mut from, mut all) = (0, 0, Vec::new());
     for (at, c) in group.char_indices() {

@@ -40,7 +40,7 @@ fn check_system(tree: &Tree, name: &str) -> Vec<Finding> {
     findings
 }
 
-/// The paths of all leaves; the tables of an array share one path.
+/// Paths of all leaves; the tables of an array share one path.
 fn collect(path: &str, value: &toml::Value, keys: &mut BTreeSet<String>) {
     match value {
         toml::Value::Table(table) => {
@@ -60,7 +60,7 @@ fn collect(path: &str, value: &toml::Value, keys: &mut BTreeSet<String>) {
     }
 }
 
-/// True if the text has the whole path, or its last component in backticks.
+/// Returns whether the text has the whole path, or its last component in backticks.
 fn mentioned(text: &str, key: &str) -> bool {
     let last = key.rsplit('.').next().unwrap_or(key);
     let in_path = |c: char| c.is_alphanumeric() || c == '_' || c == '-';

@@ -1,4 +1,4 @@
-//! The files that the rules look at, and Rust text told apart: code, comments, and the insides of literals.
+//! Files that the rules examine, and Rust text split into code, comments, and the insides of literals.
 //!
 //! The lexer is enough for rules that count braces and look for words; the rest of the grammar is the compiler's.
 
@@ -6,18 +6,18 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
 
-/// Every file of the repository, by path.
+/// All files of the repository, by path.
 pub(super) struct Tree {
     pub(super) files: Vec<File>,
 }
 
-/// One file.
+/// File of the repository.
 pub(super) struct File {
-    /// Relative to the root, with `/`.
+    /// Path relative to the root, with `/`.
     pub(super) path: String,
-    /// Length, bytes.
+    /// Length in bytes.
     pub(super) bytes: u64,
-    /// `None` where the content is no UTF-8.
+    /// Text; `None` if the content is not UTF-8.
     pub(super) text: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl Tree {
         if !listing.status.success() {
             bail!("git ls-files failed: {}", String::from_utf8_lossy(&listing.stderr).trim_end());
         }
-        let names = String::from_utf8(listing.stdout).context("a file name is no UTF-8")?;
+        let names = String::from_utf8(listing.stdout).context("a file name is not UTF-8")?;
         let mut files = Vec::new();
         for name in names.split_terminator('\0') {
             let path = root.join(name);
@@ -50,7 +50,7 @@ impl Tree {
         Ok(Tree { files })
     }
 
-    /// A tree from pairs of path and text.
+    /// Creates a tree from pairs of path and text.
     #[cfg(test)]
     pub(super) fn planted(files: &[(&str, &str)]) -> Tree {
         let file = |(path, text): &(&str, &str)| File {
@@ -204,7 +204,7 @@ fn quoted(rest: &[u8], quote: u8) -> usize {
     rest.len()
 }
 
-/// The length of a character literal; `None` for a lifetime.
+/// Length of a character literal; `None` for a lifetime.
 fn character(rest: &[u8]) -> Option<usize> {
     match rest.get(1)? {
         b'\\' => Some(quoted(rest, b'\'')),
@@ -220,7 +220,7 @@ fn character(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of a raw string; `None` for a raw identifier.
+/// Length of a raw string; `None` for a raw identifier.
 fn raw(rest: &[u8]) -> Option<usize> {
     let hashes = rest[1..].iter().take_while(|byte| **byte == b'#').count();
     if rest.get(1 + hashes) != Some(&b'"') {

@@ -3,7 +3,8 @@
 use super::Finding;
 use super::tree::{Mask, Tree, line_of};
 
-/// Files that may hold `unsafe`: one with a Miri test, and one whose attribute places a safe function before `main`, where Miri does not go.
+/// Files that may hold `unsafe`: one with a Miri test, and one whose attribute places a safe function before `main`,
+/// where Miri does not go.
 const ALLOWED: &[&str] = &["crates/ground/engine/src/slab.rs", "crates/front/cli/src/output/closed.rs"];
 
 /// How many lines above the keyword the proof may begin.

@@ -1,8 +1,8 @@
-//! `nandscape trace capture`: runs a program and records it. With Valgrind's lackey, what it executes and accesses,
-//! for the cores of a server; with strace, what it asks of the kernel, for a host.
+//! `nandscape trace capture`: runs a program and records it: executed instructions and memory accesses with Valgrind's
+//! lackey, for the cores of a server; system calls with strace, for a host.
 //!
-//! lackey is slow (600 to 1,100 times) and everywhere; plugins of QEMU's user mode are some 40 times faster.
-//! `capture` does not use them.
+//! lackey slows a program 600 to 1,100 times, but is available everywhere. Plugins of QEMU's user mode are some 40
+//! times faster; `capture` does not use them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -24,28 +24,28 @@ use programs::cpu_trace::{Counts, record};
 use programs::host::{LogContents, log_contents, strace_options};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What to record.
+/// Arguments of `trace capture`.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The file to write; PROGRAM.cputrace.gz in the present folder if left out, PROGRAM.strace for --syscalls
+    /// Output file; PROGRAM.cputrace.gz in the current folder if left out, PROGRAM.strace with --syscalls
     #[arg(short, long)]
     out: Option<PathBuf>,
-    /// Records system calls with strace, those of the program's children too, for `run --workload strace:file=FILE`
+    /// Record system calls with strace, child processes included, for `run --workload strace:file=FILE`
     #[arg(long)]
     syscalls: bool,
-    /// Ends the program after N instructions
+    /// End the program after N instructions
     #[arg(long, value_name = "N", value_parser = options::from_one, conflicts_with = "syscalls")]
     limit: Option<u64>,
-    /// The program and its arguments; without --syscalls, what it starts, or becomes by exec, is not recorded
+    /// Program and its arguments; without --syscalls, its children and programs it becomes by exec are not recorded
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
 
-/// Records a program; whether the recording is whole. The program's own exit status is said, and is not that of the command;
-/// what was killed has left a part of a recording, which is kept.
+/// Records a program; returns whether the recording is complete. The program's exit status is printed and does not
+/// become the command's. After a kill, the part recorded so far is kept.
 ///
 /// # Errors
-/// No tool to record with, no such program, and a file that cannot be written.
+/// The recording tool or the program is missing, or a file cannot be written.
 pub(super) fn run(args: &Args) -> Result<bool, Fault> {
     let name = Path::new(args.program.first().map_or("".as_ref(), OsString::as_os_str));
     let out = args.out.clone().unwrap_or_else(|| {
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args) -> Result<bool, Fault> {
     }
 }
 
-/// How often a program is looked at that nothing is heard of.
+/// Poll interval for a program that produces no output.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How a program ended.
@@ -75,7 +75,7 @@ enum End {
 }
 
 impl End {
-    /// Whether the recording is whole.
+    /// Returns whether the recording is complete.
     fn is_whole(&self) -> bool {
         match self {
             End::Itself(status) => status.signal().is_none(),
@@ -84,7 +84,7 @@ impl End {
         }
     }
 
-    /// Says it. Standard output is the program's.
+    /// Prints a note on how the program ended, on standard error: standard output is the program's.
     fn say(&self, program: &Path) {
         let name = program.display();
         match self {
@@ -97,7 +97,7 @@ impl End {
         }
     }
 
-    /// How it ended by itself, in parentheses.
+    /// Exit status in parentheses, if the program ended on its own.
     fn status(&self) -> String {
         match self {
             End::Itself(status) => format!(" ({status})"),
@@ -106,22 +106,22 @@ impl End {
     }
 }
 
-/// A program under another one. It does not outlive this.
+/// Program under a recording tool. It does not outlive this value.
 struct Traced {
     child: Mutex<Child>,
-    /// The signal that ends both; what is left when this is dropped is killed.
+    /// Signal that ends both; anything still running on drop is killed.
     last: Signal,
 }
 
 impl Traced {
-    /// Starts `tool`, which is to be ended by `last`.
+    /// Starts `tool`; `last` is the signal that ends it.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The tool cannot be started.
     fn start(tool: &str, command: &mut Command, last: Signal) -> Result<Traced, Diagnostic> {
         let child = command.spawn().map_err(|fault| {
             Diagnostic::new(format!("cannot start `{tool}`: {fault}")).help(format!(
-                "programs are recorded with it: install the package `{tool}` (apt install {tool}; dnf, pacman, brew)"
+                "`capture` needs it: install the package `{tool}` (apt install {tool}; dnf, pacman, brew)"
             ))
         })?;
         Ok(Traced { child: Mutex::new(child), last })
@@ -131,20 +131,20 @@ impl Traced {
         work(&mut self.child.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells both to end.
+    /// Signals both to end.
     fn stop(&self) {
         self.with(|child| {
-            // One that has ended and was waited for has no number any more; one that has just ended need not hear it.
+            // After a wait, the process id is gone; a process that has just ended need not receive the signal.
             if let Ok(None) = child.try_wait() {
                 let _ = kill_process(Pid::from_child(child), self.last);
             }
         });
     }
 
-    /// Waits for its end, or ends it at the limit that has been reached.
+    /// Waits for the end of the program, or ends it at the limit just reached.
     fn end(&self, limit: Option<u64>) -> Result<End, Diagnostic> {
         let unknown =
-            |fault: std::io::Error| Diagnostic::new(format!("cannot learn how the program ended: {fault}"));
+            |fault: std::io::Error| Diagnostic::new(format!("cannot read the program's exit status: {fault}"));
         let mut told = limit.is_some();
         if told {
             self.stop();
@@ -168,17 +168,17 @@ impl Traced {
 impl Drop for Traced {
     fn drop(&mut self) {
         self.with(|child| {
-            // One that has ended already cannot be killed, and need not be.
+            // Killing a process that has already ended fails, which is harmless.
             let _ = child.kill();
             let _ = child.wait();
         });
     }
 }
 
-/// Records a program; whether the recording is whole.
+/// Records instructions and accesses; returns whether the recording is complete.
 ///
 /// # Errors
-/// No Valgrind, no such program, and a file that cannot be written.
+/// Valgrind or the program is missing, or a file cannot be written.
 fn record_accesses(program: &[OsString], name: &Path, limit: Option<u64>, out: &Path) -> Result<bool, Fault> {
     let (counts, end) = write_whole_with(out, |file| {
         let (traced, pipe) = start(program)?;
@@ -188,7 +188,7 @@ fn record_accesses(program: &[OsString], name: &Path, limit: Option<u64>, out: &
             return Ok((counts, end));
         }
         Err(Diagnostic::new(format!("nothing of `{}` was recorded{}", name.display(), end.status())).help(
-            "a program that runs on this machine must be given behind `--`; Valgrind's own words stand above",
+            "give a program of this machine after `--`; Valgrind's own messages are above",
         ))
     })?;
     end.say(name);
@@ -201,7 +201,7 @@ fn record_accesses(program: &[OsString], name: &Path, limit: Option<u64>, out: &
     Ok(end.is_whole())
 }
 
-/// Reads what lackey writes, and ends the program at an interrupt even while it is silent.
+/// Reads lackey's output, and ends the program on an interrupt even if it is silent.
 fn watched(
     traced: &Traced,
     pipe: PipeReader,
@@ -224,17 +224,17 @@ fn watched(
     })
 }
 
-/// Starts it; lackey's output comes through the pipe, and the program has standard input and output to itself.
+/// Starts the program. lackey's output comes through the pipe; standard input and output are the program's.
 fn start(program: &[OsString]) -> Result<(Traced, PipeReader), Diagnostic> {
     let fault = |fault: std::io::Error| Diagnostic::new(format!("cannot make a pipe for Valgrind: {fault}"));
     let (read, write) = std::io::pipe().map_err(fault)?;
-    // Valgrind must have the end that it writes to.
+    // Valgrind inherits the write end.
     rustix::io::fcntl_setfd(&write, rustix::io::FdFlags::empty()).map_err(|errno| fault(errno.into()))?;
     let mut valgrind = Command::new("valgrind");
     valgrind
-        // Nobody's settings may send the output elsewhere.
+        // User settings must not send the output elsewhere.
         .args(["--command-line-only=yes", "--tool=lackey", "--trace-mem=yes", "--basic-counts=no"])
-        // The child of a fork would write in between.
+        // A forked child would write into the same log.
         .arg("--child-silent-after-fork=yes")
         .arg(format!("--log-fd={}", write.as_raw_fd()))
         .arg("--")
@@ -242,39 +242,39 @@ fn start(program: &[OsString]) -> Result<(Traced, PipeReader), Diagnostic> {
     Ok((Traced::start("valgrind", &mut valgrind, Signal::KILL)?, read))
 }
 
-/// Of the first line of a log: a path may be 4 KiB long.
+/// Bytes read for the first line of a log: a path may be 4 KiB long.
 const HEAD: u64 = 16 << 10;
 
-/// Records what a program and its children ask of the kernel; whether the recording is whole.
+/// Records the system calls of a program and its children; returns whether the recording is complete.
 ///
 /// # Errors
-/// No strace, no such program, and a file that cannot be written. Exit status 1: strace may not record the program, or what it wrote is not
-/// understood.
+/// strace or the program is missing, or a file cannot be written. Exit status 1: strace may not trace the program, or
+/// its output cannot be parsed.
 fn record_calls(program: &[OsString], name: &Path, out: &Path) -> Result<bool, Fault> {
     if !is_there(name.as_os_str()) {
-        return Err(Diagnostic::new(format!("there is no program `{}`", name.display()))
-            .help("give a program of this machine behind `--`, by its path or as a shell finds it")
+        return Err(Diagnostic::new(format!("program `{}` not found", name.display()))
+            .help("give a program of this machine after `--`, by its path or by a name in PATH")
             .into());
     }
     if out.exists() && !out.is_file() {
-        return Err(Diagnostic::new(format!("`{}` is no file", out.display()))
+        return Err(Diagnostic::new(format!("`{}` is not a regular file", out.display()))
             .help("strace writes into a file: name one with --out")
             .into());
     }
-    // strace takes a name that begins with `|` or `!` for a command.
+    // strace treats a name that begins with `|` or `!` as a command.
     let whole = std::path::absolute(out).map_err(|fault| cannot_write(out, &fault))?;
     let (beside, _) = Beside::hidden(&whole).map_err(|fault| cannot_write(out, &fault))?;
     let mut strace = Command::new("strace");
     strace.args(strace_options()).arg("-o").arg(beside.path()).arg("--").args(program);
-    // Told to end, strace tells the program; killed, it would leave it.
+    // When terminated, strace terminates the program; when killed, it would leave it running.
     let end = Traced::start("strace", &mut strace, Signal::TERM)?.end(None)?;
     let first = first_line(beside.path());
     let first = first.map_err(|fault| {
-        Fault::Undelivered(Diagnostic::new(format!("cannot read what strace wrote: {fault}")))
+        Fault::Undelivered(Diagnostic::new(format!("cannot read the output of strace: {fault}")))
     })?;
     if !has_begun(&first) {
         let what = format!("nothing of `{}` was recorded{}", name.display(), end.status());
-        let help = "strace must be allowed to trace (ptrace), and the program to run; strace's own words stand above";
+        let help = "strace needs permission to ptrace, and the program must be executable; strace's own messages are above";
         return Err(Fault::Undelivered(Diagnostic::new(what).help(help)));
     }
     beside.settle().map_err(|fault| cannot_write(out, &fault))?;
@@ -290,7 +290,7 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     Ok(first)
 }
 
-/// Whether a shell would find it.
+/// Returns whether a shell would find the program.
 fn is_there(program: &OsStr) -> bool {
     if program.as_encoded_bytes().contains(&b'/') {
         return Path::new(program).is_file();
@@ -299,7 +299,7 @@ fn is_there(program: &OsStr) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Whether the program has been executed, by the first line of the log.
+/// Returns whether the program was executed, from the first line of the log.
 fn has_begun(line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line);
     let was_refused = line.contains("execve(") && line.contains(" = -1 E");
@@ -310,7 +310,7 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// What was recorded, what a replay leaves out of it, and how to replay it. Standard output is the program's.
+/// Prints what was recorded, what a replay omits, and how to replay it. Standard output is the program's.
 fn say(contents: &LogContents, out: &Path) {
     let kinds = contents.kinds.iter().map(|kind| match kind.bytes {
         0 => format!("{} {}", kind.calls, kind.name),
@@ -318,7 +318,7 @@ fn say(contents: &LogContents, out: &Path) {
     });
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let (threads, files) = (counted(contents.threads, "thread"), counted(contents.files, "file"));
-    tell!("note: {threads}, {files}; calls that are replayed: {kinds}");
+    tell!("note: {threads}, {files}; replayed calls: {kinds}");
     for sentence in &contents.left_out {
         tell!("note: {sentence}");
     }
@@ -333,7 +333,7 @@ fn say(contents: &LogContents, out: &Path) {
     }
 }
 
-/// As a shell takes it for one word.
+/// Quotes a word for a shell where needed.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/.:=,_-+@%".contains(c);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -6,21 +6,21 @@ use crate::output::{Fault, print};
 use config::Diagnostic;
 use machine::run;
 
-/// What to check. A file with every key to begin with: `nandscape init NEW.toml --like SYSTEM`.
+/// Arguments of `check`. For a file with every key to start from: `nandscape init NEW.toml --like SYSTEM`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What would run, and how
+    /// System and run options
     #[command(flatten)]
     plan: PlanArgs,
-    /// Also checks a workload against the system, a trace to its last line; repeatable
+    /// Also check a workload against the system; traces are read to the last line; repeatable
     #[arg(long)]
     workload: Vec<String>,
 }
 
-/// Prints the resolved spec, with what must be known of the workloads as comments.
+/// Prints the resolved spec; warnings about the workloads follow as comments.
 ///
 /// # Errors
-/// Everything that is wrong.
+/// All faults found.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     for planned in planned(args.plan.plan(&args.workload)?)? {
         let named = |fault: Diagnostic| args.plan.named(planned.placed(fault.into()));

@@ -6,25 +6,25 @@ use config::{Diagnostic, Place};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The topic, and the table of a part that says what it spends.
+/// Name of the topic, and of the table in which a component states its energy constants.
 const ENERGY: &str = "energy";
 
-/// What there is to say without a system.
+/// Describes the topic without a system.
 pub(super) fn about(name: &str) -> Option<String> {
     (name == ENERGY).then(|| {
-        "energy: what the parts of a system spend (docs/energy.md)\n\n  nandscape explain energy SYSTEM: each constant of a system, what it is and where it comes from, \
-         and the parts that have none"
+        "energy: what the components of a system spend (docs/energy.md)\n\n  nandscape explain energy SYSTEM: each constant of a system, its meaning and source, \
+         and the components that have none"
             .to_owned()
     })
 }
 
-/// Every constant of a system's tables `energy`, and the parts without one.
+/// Lists every constant of a system's `energy` tables, and the components without one.
 ///
 /// # Errors
-/// Another topic, or an unknown system.
+/// The topic is not `energy`, or the system is unknown.
 pub(super) fn explain(topic: &str, system: &str) -> Result<String, Diagnostic> {
     if topic != ENERGY {
-        let what = format!("`explain {topic} {system}`: of a system, `energy` alone is explained");
+        let what = format!("`explain {topic} {system}`: the only topic of a system is `energy`");
         return Err(Diagnostic::new(what).allowed(topic, [ENERGY.to_owned()]).help("give one name"));
     }
     let loaded = machine::load(system, &[])?;
@@ -33,7 +33,7 @@ pub(super) fn explain(topic: &str, system: &str) -> Result<String, Diagnostic> {
     let sources = Sources::of(&values, &as_kind);
     let params: BTreeMap<String, Param> =
         machine::catalogue::params().into_iter().map(|param| (param.key.clone(), param)).collect();
-    let mut text = format!("{system}: what its parts spend\n");
+    let mut text = format!("{system}: energy constants of its components\n");
     let mut latest = String::new();
     for (key, value, place) in &values {
         let Some((table, constant)) = split(key).filter(|_| !value.is_table()) else { continue };
@@ -51,11 +51,11 @@ pub(super) fn explain(topic: &str, system: &str) -> Result<String, Diagnostic> {
         let _ = writeln!(text, "      Source: {source}");
     }
     if latest.is_empty() {
-        text.push_str("\nNo part says what it spends: a result has no energy.\n");
+        text.push_str("\nNo component has energy constants: results of this system report no energy.\n");
     }
     let missing = missing(&values, &params, &as_kind);
     if !missing.is_empty() {
-        let _ = writeln!(text, "\nWithout a table, so that a run in which they take part has no total:");
+        let _ = writeln!(text, "\nComponents without constants; a run that uses one reports no total:");
         missing.iter().for_each(|table| {
             let _ = writeln!(text, "  {table}");
         });
@@ -63,7 +63,7 @@ pub(super) fn explain(topic: &str, system: &str) -> Result<String, Diagnostic> {
     Ok(text.trim_end().to_owned())
 }
 
-/// The table `energy` that a key stands in, and the rest of it.
+/// Splits a key into its `energy` table and the rest.
 fn split(key: &str) -> Option<(&str, &str)> {
     let (at, found) = key
         .match_indices(ENERGY)
@@ -71,7 +71,7 @@ fn split(key: &str) -> Option<(&str, &str)> {
     Some((&key[..at + found.len()], &key[at + found.len() + 1..]))
 }
 
-/// A value without the quotes of a file.
+/// Formats a value without quotes.
 fn shown(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
@@ -80,12 +80,12 @@ fn shown(value: &toml::Value) -> String {
     }
 }
 
-/// Where a value was set of which no calibration page knows.
+/// Source line of a value that no calibration page covers.
 fn set_in(place: &Place) -> String {
     format!("none is known; set in {}", place.source)
 }
 
-/// The tables `energy` that parts of the system may have and do not, by their keys.
+/// Keys of the `energy` tables that components of the system may have and do not.
 fn missing(
     values: &[(String, toml::Value, Place)],
     params: &BTreeMap<String, Param>,
@@ -108,7 +108,7 @@ fn missing(
             let Some(rest) = energy.strip_prefix(&kind).filter(|rest| rest.starts_with('.')) else {
                 continue;
             };
-            // Of a choice between forms, such as memories, the one that was made.
+            // For a choice between forms, such as memories, only the chosen form counts.
             let ends = rest.match_indices('.').map(|(at, _)| at);
             let is_made = ends.into_iter().all(|at| {
                 let choice = params.get(&format!("{kind}{}", &rest[..at]));

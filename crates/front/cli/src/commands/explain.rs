@@ -14,24 +14,24 @@ use spec::systems::SYSTEMS;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// The README of every shipped system that has one.
+/// README of every shipped system that has one.
 const READMES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/readmes.rs"));
 
-/// What to explain.
+/// Arguments of `explain`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A policy, a family, a trace format, an fio option, a system, a workload, a program (betw, betw:scale=12, tatp:size=1GiB, atax, mx1), a metric or
-    /// a spec key
+    /// Policy, family, trace format, fio option, system, workload, program (betw, betw:scale=12, tatp:size=1GiB),
+    /// metric or spec key
     #[arg(add = clap_complete::ArgValueCompleter::new(complete::names))]
     name: String,
-    /// With `energy`: a system, a shipped name or a TOML file, whose constants are shown with their sources
+    /// With `energy`: shipped system or TOML file whose energy constants are shown with their sources
     system: Option<String>,
 }
 
-/// Prints everything that has the name.
+/// Explains everything that has the name.
 ///
 /// # Errors
-/// Nothing has it.
+/// Nothing has the name.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let name = args.name.as_str();
     if let Some(system) = &args.system {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         return Ok(true);
     }
     let mut parts = everything(name)?;
-    // Another word for something that has a name; a word may be both.
+    // Synonym of a name; a word may be a name and a synonym.
     if let Some((meant, place)) = synonym::meant(name) {
         parts.push(format!("{name}: another word for {place}"));
         parts.extend(everything(meant)?);
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// All that has the name.
+/// Collects every explanation of the name.
 fn everything(name: &str) -> Result<Vec<String>, Diagnostic> {
     let mut parts = Vec::new();
     parts.extend(system(name)?);
@@ -72,9 +72,9 @@ fn everything(name: &str) -> Result<Vec<String>, Diagnostic> {
     Ok(parts)
 }
 
-/// A fault of what is to be explained, which is written as a workload is.
+/// Places a fault in the argument, which is written like a workload.
 fn named(mut fault: Diagnostic) -> Diagnostic {
-    // What is wrong within a file stands in the file.
+    // A fault inside a file stays in the file.
     if let Some(place) = &mut fault.place
         && place.line == 0
     {
@@ -98,7 +98,7 @@ fn system(name: &str) -> Result<Option<String>, Diagnostic> {
     Ok(Some(text))
 }
 
-/// The first paragraph that is no heading.
+/// Returns the first paragraph that is not a heading.
 fn first_paragraph(markdown: &str) -> String {
     let is_text = |paragraph: &&str| !paragraph.is_empty() && !paragraph.starts_with('#');
     markdown.split("\n\n").map(str::trim).find(is_text).unwrap_or_default().to_owned()
@@ -116,10 +116,10 @@ fn format(format: &FormatInfo) -> String {
         ("record", format.record.to_owned()),
         ("units", format.units.to_owned()),
         ("example", format!("\n    {example}")),
-        ("times", format.time_unit.map_or("as its header says".to_owned(), |u| u.name().to_owned())),
+        ("times", format.time_unit.map_or("as given in its header".to_owned(), |u| u.name().to_owned())),
         (
             "addresses",
-            format.sector.map_or("bytes, or as its header says".to_owned(), |s| format!("units of {s} B")),
+            format.sector.map_or("bytes, or as given in its header".to_owned(), |s| format!("units of {s} B")),
         ),
         ("source", format.source.to_owned()),
         ("written", if written_formats().any(|w| w == format.name) { "yes" } else { "no" }.to_owned()),
@@ -128,7 +128,7 @@ fn format(format: &FormatInfo) -> String {
         let _ = write!(text, "\n  {name}: {value}");
     }
     if format.whole_seconds {
-        text.push_str("\n  Times are whole seconds: the requests of a second arrive at once.");
+        text.push_str("\n  Times are whole seconds: all requests of a second arrive at once.");
     }
     text
 }
@@ -146,22 +146,22 @@ fn recording((name, title): (&str, &str)) -> String {
 
 fn option(option: &fio::FioOption) -> String {
     let class = match option.class {
-        Class::Honoured => "honoured here",
-        Class::Inert => "inert here: it changes nothing, and the result lists it",
+        Class::Honoured => "honoured",
+        Class::Inert => "accepted without effect; the result lists it",
         Class::Unsupported => "not supported: it would change what is measured",
     };
     let alias = option.alias.map(|alias| format!(", also {alias}")).unwrap_or_default();
     format!("{}{alias}: an fio option, {class}\n\n{}", option.name, option.doc)
 }
 
-/// Whether `name` is the key, its beginning or its end, in whole parts.
+/// Returns whether `name` is the key, or its beginning or end, in whole components.
 fn is_part(key: &str, name: &str) -> bool {
     key == name
         || key.strip_suffix(name).is_some_and(|front| front.ends_with('.'))
         || key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Whether `name` stands somewhere in the key, in whole parts.
+/// Returns whether `name` occurs anywhere in the key, in whole components.
 fn has_run(key: &str, name: &str) -> bool {
     let (parts, run): (Vec<&str>, Vec<&str>) = (key.split('.').collect(), name.split('.').collect());
     parts.windows(run.len()).any(|window| window == run)
@@ -169,7 +169,7 @@ fn has_run(key: &str, name: &str) -> bool {
 
 fn spec_keys(name: &str) -> Option<String> {
     let params = machine::catalogue::params();
-    // What belongs to a policy is explained with the policy.
+    // Parameters of a policy are explained with the policy.
     let is_policy = |key: &str| families().iter().any(|family| family.has(key));
     let found: Vec<_> = params.iter().filter(|p| is_part(&p.key, name) && !is_policy(&p.key)).collect();
     let shown: Vec<String> = found.iter().map(|p| params::shown(p, None)).collect();
@@ -199,8 +199,8 @@ fn milestone(name: &str) -> Option<String> {
         Some(format!("{name}: a {what}\n\n{doc}"))
     };
     let parts = [
-        of(metrics::MILESTONES, "milestone of breakdown_ns; what a request waits for"),
-        of(metrics::STAGES, "stage of breakdown_ns; what a line of a load or store waits for"),
+        of(metrics::MILESTONES, "milestone of breakdown_ns; one wait of a request"),
+        of(metrics::STAGES, "stage of breakdown_ns; one wait of a line of a load or store"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))

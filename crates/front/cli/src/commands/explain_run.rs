@@ -1,4 +1,4 @@
-//! `nandscape explain-run`: what a document says of its run, and runs of its machine with one key changed.
+//! `nandscape explain-run`: explains what limited a run from its document, and reruns its machine with one key changed.
 
 use crate::output::{Fault, print};
 use crate::results::read_run;
@@ -10,20 +10,21 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// What to explain.
+/// Arguments of `explain-run`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A result document, or a folder with a result.json
+    /// Result document, or a folder with a result.json
     result: PathBuf,
-    /// Runs the machine of the document again, once as it is and once with each key that may be worth a try, and proposes those alone that make it better
+    /// Rerun the document's machine, once unchanged and once for each suggested key, and propose only keys that improve
+    /// it
     #[arg(long = "try")]
     tries: bool,
-    /// Prints it as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What is told, with what was tried.
+/// Findings, with the outcome of the trials.
 #[derive(serde::Serialize)]
 struct Page {
     #[serde(flatten)]
@@ -32,10 +33,10 @@ struct Page {
     trial: Option<Trial>,
 }
 
-/// Says what limits a run.
+/// Reports what limits a run.
 ///
 /// # Errors
-/// A file that is not a result document; a machine that cannot be run again.
+/// The file is not a result document, or its machine cannot be run again.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let Run { name, document } = read_run(&args.result)?;
     let mut page = Page { told: told(&document), trial: None };
@@ -61,7 +62,7 @@ fn human(name: &str, page: &Page) -> String {
     if page.told.findings.is_empty() {
         let _ = writeln!(
             text,
-            "  nothing in it says where time went: it has no parts, as of a result that was measured"
+            "  no findings: this result has no time breakdown (measured results have none)"
         );
     }
     if let Some(trial) = &page.trial {
@@ -76,34 +77,34 @@ fn human(name: &str, page: &Page) -> String {
     text
 }
 
-/// Keys that are tried at most, each by a run.
+/// Maximum number of keys tried, each by one run.
 const TRIED: usize = 12;
 
-/// A key moves a figure if it makes it better by this share: *chosen*.
+/// Relative improvement of a metric from which a key counts as effective: *chosen*.
 const MOVES: f64 = 0.005;
 
-/// What was tried.
+/// Outcome of the trials.
 #[derive(serde::Serialize)]
 struct Trial {
-    /// The figure that keys are to move, in a run of the document's machine as it is.
+    /// Metric that keys should improve, in a run of the document's machine unchanged.
     figure: Figure,
-    /// How the figure stands in the document, where that is another value.
+    /// Value in the document, where it differs from that of the rerun.
     #[serde(skip_serializing_if = "Option::is_none")]
     document: Option<f64>,
-    /// The keys with what came out: those that move the figure first, the one that moves it most in front.
+    /// Keys with their outcomes: effective keys first, the most effective in front.
     tried: Vec<Tried>,
 }
 
-/// A key that was tried.
+/// Key that was tried.
 #[derive(serde::Serialize)]
 struct Tried {
     #[serde(flatten)]
     key: Key,
-    /// The figure with it; none if no such machine can be run.
+    /// Metric with the key changed; none if such a machine cannot be run.
     value: Option<f64>,
-    /// The share by which that is better; negative if it is worse.
+    /// Relative improvement; negative if worse.
     gain: Option<f64>,
-    /// Why no such machine can be run.
+    /// Reason why such a machine cannot be run.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
 }
@@ -115,14 +116,14 @@ impl Tried {
 }
 
 impl Trial {
-    /// Tries the keys that are worth one.
+    /// Tries the suggested keys.
     ///
     /// # Errors
-    /// A document that says no figure, or a machine that cannot be run again.
+    /// The document has no metric to improve, or its machine cannot be run again.
     fn of(document: &Value) -> Result<Trial, Diagnostic> {
         let figure = Figure::of(document).ok_or_else(|| {
-            Diagnostic::new("the document says no figure that a key could move")
-                .help("`--try` takes the result of a run that has done something")
+            Diagnostic::new("the document has no metric that a key could improve")
+                .help("`--try` needs the result of a run that completed work")
         })?;
         let plan = plan(document)?;
         let again = |value: f64| Figure { value, ..figure.clone() };
@@ -144,25 +145,25 @@ impl Trial {
         Ok(Trial { document: differs.then_some(figure.value), figure: base, tried })
     }
 
-    /// The keys that move the figure, the one that moves it most first.
+    /// Keys that improve the metric, the most effective first.
     fn proposed(&self) -> Vec<Key> {
         self.tried.iter().filter(|tried| tried.moves()).take(TOLD).map(|tried| tried.key.clone()).collect()
     }
 
-    /// Writes it for a reader.
+    /// Writes the trials as text.
     fn write(&self, text: &mut String) {
         let Figure { name, value, .. } = &self.figure;
         if let Some(document) = self.document {
             let _ = writeln!(
                 text,
-                "\n  {name} is {document} in the document and {value} in a run of its machine: another version, or `--warmup`, `--queue-depth` and options of traces, \
-                 which a document does not keep"
+                "\n  {name} is {document} in the document and {value} in a rerun: the version differs, or the run used `--warmup`, `--queue-depth` or trace options, \
+                 which a document does not record"
             );
         }
         let (moving, others): (Vec<&Tried>, Vec<&Tried>) = self.tried.iter().partition(|tried| tried.moves());
         if moving.is_empty() {
             let _ =
-                writeln!(text, "\n  of {} keys that were tried none makes {name} better", self.tried.len());
+                writeln!(text, "\n  none of the {} keys tried improves {name}", self.tried.len());
         } else {
             let _ = writeln!(text, "\n  tried, {name} now {}:", short(*value));
         }
@@ -184,13 +185,13 @@ impl Trial {
     }
 }
 
-/// A number with four digits that count.
+/// Formats a number with four significant digits.
 fn short(value: f64) -> String {
     let digits = 3 - value.abs().log10().floor().clamp(-12.0, 3.0) as i32;
     format!("{value:.*}", digits.max(0) as usize)
 }
 
-/// The figure of a run.
+/// Runs the plan and returns the metric.
 fn outcome(plan: &Plan, figure: &Figure) -> Result<f64, Diagnostic> {
     let document = run_alone(plan)?;
     if let Some(check) = document.checks.iter().find(|check| !check.ok) {
@@ -202,10 +203,10 @@ fn outcome(plan: &Plan, figure: &Figure) -> Result<f64, Diagnostic> {
     value.ok_or_else(|| Diagnostic::new(format!("the run has no `{}`", figure.name)))
 }
 
-/// What is run to get such a document.
+/// Builds the plan whose run gives this document.
 fn plan(document: &Value) -> Result<Plan, Diagnostic> {
     let lacks = |what: &str| {
-        Diagnostic::new(format!("the document has no {what}, so that its machine cannot be run again"))
+        Diagnostic::new(format!("the document has no {what}: its machine cannot be run again"))
             .help("`--try` takes a result document of `nandscape run`")
     };
     let spec = toml_of(document.get("spec").ok_or_else(|| lacks("`spec`"))?);
@@ -218,7 +219,7 @@ fn plan(document: &Value) -> Result<Plan, Diagnostic> {
     Ok(Plan { text: Some(spec), workloads, seed, ..Plan::new(system, &first) })
 }
 
-/// A value as TOML has it; none for what it has not, which is left out of tables.
+/// Converts a value to TOML; values that TOML lacks give `None` and are omitted from tables.
 fn toml_of(value: &Value) -> Option<toml::Value> {
     Some(match value {
         Value::Null => return None,

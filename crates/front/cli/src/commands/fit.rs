@@ -14,44 +14,45 @@ use machine::state::States;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// What to fit to what.
+/// Arguments of `fit`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What fio wrote with --output-format=json of jobs on one drive: reads, writes, random, in order, at several depths
+    /// fio results (--output-format=json) of jobs on one drive: reads and writes, random and sequential, at several
+    /// depths
     results: Vec<PathBuf>,
-    /// The system that the fit begins with: a shipped drive of the same class, or a TOML file
+    /// System to start the fit from: a shipped drive of the same class, or a TOML file
     #[arg(long, value_name = "SYSTEM")]
     like: String,
-    /// A point by hand: a job in fio's words and what was measured of it (rw=randread,bs=4k,iodepth=1,clat=80us); repeatable
+    /// Measured point by hand: fio job and measured value (rw=randread,bs=4k,iodepth=1,clat=80us); repeatable
     #[arg(long, value_name = "JOB")]
     point: Vec<String>,
-    /// A point that chooses nothing: it is held against what the others have chosen; repeatable
+    /// Point that is not fitted but compared with the fit; repeatable
     #[arg(long, value_name = "JOB")]
     check: Vec<String>,
-    /// What is known of the drive besides: geometry, cell, link (key.path=value); repeatable
+    /// Known properties of the drive: geometry, cell, link (key.path=value); repeatable
     #[arg(long)]
     set: Vec<String>,
-    /// Fits the time of programs too, by the largest writes in order
+    /// Also fit the program time, from the largest sequential writes
     #[arg(long)]
     program: bool,
     /// Seed of all random streams
     #[arg(long, default_value_t = 1, value_parser = options::whole)]
     seed: u64,
-    /// Runs that go on at once; results do not depend on it
+    /// Number of parallel runs; results do not depend on it
     #[arg(long, default_value_t = 1, value_parser = options::jobs_at_once)]
     jobs: usize,
-    /// Prints the fit as JSON
+    /// Print the fit as JSON
     #[arg(long)]
     json: bool,
-    /// Writes the fitted drive as a file that `run` takes
+    /// Write the fitted drive as a system file for `run`
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// Fits; whether every figure that chose a value is met.
+/// Fits a drive; returns whether every fitted metric is met.
 ///
 /// # Errors
-/// Results that are no fio's, or say too little, or are not of one SSD; a system without a drive to fit.
+/// The results are not from fio, are insufficient, or are not of one SSD; or the system has no drive to fit.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     if let Some(out) = &args.out {
         refuse_no_place(out)?;
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let (points, mut left_out) = points(args)?;
     if points.is_empty() {
         let fault =
-            Diagnostic::new("there is nothing to fit to: no job of these results is one that a fit compares");
+            Diagnostic::new("nothing to fit: none of these results is a job that a fit can compare");
         let fault = if left_out.is_empty() { fault } else { Diagnostic { listed: left_out, ..fault } };
         return Err(fault
             .help("give results of fio, or `--point rw=randread,bs=4k,iodepth=1,clat=80us`")
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     Ok(found.is_met())
 }
 
-/// Points of all results and those by hand, and why others were left out.
+/// Points of all results and of the command line, and the reasons why others were omitted.
 fn points(args: &Args) -> Result<(Vec<Point>, Vec<String>), Fault> {
     let read = |path: &PathBuf| Ok::<_, Diagnostic>((path.display().to_string(), bytes(path)?));
     let files: Vec<_> = args.results.iter().map(read).collect::<Result<_, _>>()?;

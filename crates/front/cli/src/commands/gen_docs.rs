@@ -1,13 +1,13 @@
-//! `nandscape gen-docs`: the pages of the manual that are written from the program's own lists.
+//! `nandscape gen-docs`: writes the pages of the manual that are generated from the program's own lists.
 
 use crate::output::{Fault, cannot_write, make_folder, write_whole};
 use crate::pages::{families_table, metrics_page, parameters_page, policies_page, systems_page};
 use std::path::PathBuf;
 
-/// Where to.
+/// Arguments of `gen-docs`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The folder
+    /// Output folder
     dir: PathBuf,
 }
 

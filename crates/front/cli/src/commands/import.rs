@@ -9,7 +9,7 @@ use config::Diagnostic;
 use foreign::mqsim::{Scenario, Work, job_file};
 use std::path::{Path, PathBuf};
 
-/// What to bring in.
+/// Arguments of `import`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -18,11 +18,12 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// MQSim's ssdconfig.xml, with its workload.xml, as a system and fio jobs; says which settings are carried, which mean something else here, which are bugs there
+    /// Import MQSim's ssdconfig.xml, and its workload.xml as fio jobs; report settings carried over, settings that
+    /// differ, and bugs there
     Mqsim(MqsimArgs),
-    /// SimpleSSD's configuration (.cfg or .xml) as a system; reported alike
+    /// Import a SimpleSSD configuration (.cfg or .xml) as a system, with a report of its settings
     Simplessd(SimplessdArgs),
-    /// What fio measured (--output-format=json or json+) as a result document, for `diff`, `report` and Python
+    /// Convert fio output (--output-format=json or json+) to a result document for `diff`, `report` and Python
     FioJson(FioJsonArgs),
 }
 
@@ -46,21 +47,22 @@ fn deliver(out: Option<&Path>, text: &str) -> Result<(), Fault> {
     }
 }
 
-/// What to import.
+/// Arguments of `import mqsim`.
 #[derive(clap::Args)]
 pub(crate) struct MqsimArgs {
-    /// Its drive: ssdconfig.xml
+    /// Drive configuration: ssdconfig.xml
     drive: PathBuf,
-    /// Its flows: workload.xml
+    /// Workload definition: workload.xml
     workload: Option<PathBuf>,
-    /// The system to write, standard output if left out; the jobs of each scenario go beside it (my.scenario-1.fio)
+    /// System file to write, standard output if left out; jobs of each scenario are written beside it
+    /// (my.scenario-1.fio)
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The scenario that the drive is written for, counted from 1: its flows say how many queues there are, what is buffered, and how much is full before a run
+    /// Scenario, counted from 1, whose flows decide the drive's queues, buffering and initial occupancy
     #[arg(long, value_name = "N", default_value_t = 1, requires = "workload", value_parser = options::count_in_memory)]
     scenario: usize,
-    /// Refuses what MQSim passes over, cuts or takes for something else than it says: keys that it does not know, numbers with something behind them or
-    /// with more bits than it keeps, flags other than true or false. Without it they are read as MQSim reads them, and told
+    /// Refuse what MQSim ignores, truncates or misreads: unknown keys, malformed or too large numbers, bad flags;
+    /// otherwise read as by MQSim and reported
     #[arg(long)]
     strict: bool,
 }
@@ -81,16 +83,16 @@ impl MqsimArgs {
     }
 }
 
-/// Refuses a pair with anything that MQSim does not take as it stands.
+/// Refuses a pair with anything that MQSim reads differently from how it is written.
 ///
 /// # Errors
-/// All that is odd.
+/// All such settings.
 fn refuse_odd(scenario: &Scenario) -> Result<(), Diagnostic> {
     let mut odd = scenario.odd.iter().cloned();
     odd.next().map_or(Ok(()), |first| Err(first.also(odd)))
 }
 
-/// Writes the system and the jobs; what became of each setting goes to standard error.
+/// Writes the system and the jobs; the report on each setting goes to standard error.
 pub(crate) fn import_mqsim(args: &MqsimArgs) -> Result<bool, Fault> {
     if let Some(out) = &args.out {
         refuse_no_place(out)?;
@@ -116,7 +118,7 @@ pub(crate) fn import_mqsim(args: &MqsimArgs) -> Result<bool, Fault> {
             .collect();
         if !differ.is_empty() {
             system.remarks.push(format!(
-                "scenario {number} has another {}: `--scenario {number}` writes it",
+                "scenario {number} differs in {}: `--scenario {number}` writes it",
                 differ.join(", ")
             ));
         }
@@ -146,7 +148,7 @@ fn jobs_beside(out: &Path, number: usize) -> PathBuf {
     out.with_extension(format!("scenario-{number}.fio"))
 }
 
-/// What a scenario gives to `run`.
+/// Options of `run` that start a scenario.
 fn workloads(scenario: &Scenario, jobs: Option<&Path>) -> String {
     let is_job = |work: &&Work| matches!(work, Work::Job { .. });
     let mut given: Vec<String> = match jobs {
@@ -167,22 +169,22 @@ fn workloads(scenario: &Scenario, jobs: Option<&Path>) -> String {
         given.push("--format mqsim".to_owned());
     }
     if let Some(percent) = traces.iter().find_map(|trace| percent(trace)) {
-        given.push(format!("--max-requests N   # {percent} % of the trace there"));
+        given.push(format!("--max-requests N   # MQSim runs {percent} % of the trace"));
     }
     given.join(" ")
 }
 
-/// What to import.
+/// Arguments of `import simplessd`.
 #[derive(clap::Args)]
 pub(crate) struct SimplessdArgs {
-    /// Its configuration: sections with keys (branch 2.0), or XML (branch 2.1)
+    /// SimpleSSD configuration: sections with keys (branch 2.0), or XML (branch 2.1)
     file: PathBuf,
-    /// The system to write; standard output if left out
+    /// System file to write; standard output if left out
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// Writes the system; what became of each setting goes to standard error.
+/// Writes the system; the report on each setting goes to standard error.
 pub(crate) fn import_simplessd(args: &SimplessdArgs) -> Result<bool, Fault> {
     if let Some(out) = &args.out {
         refuse_no_place(out)?;
@@ -198,17 +200,17 @@ pub(crate) fn import_simplessd(args: &SimplessdArgs) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// What to import.
+/// Arguments of `import fio-json`.
 #[derive(clap::Args)]
 pub(crate) struct FioJsonArgs {
-    /// What fio wrote with --output-format=json or json+, of one job or several
+    /// fio output (--output-format=json or json+) of one or more jobs
     file: PathBuf,
-    /// The result document to write; standard output if left out
+    /// Result document to write; standard output if left out
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// Writes the document.
+/// Writes the result document.
 pub(crate) fn import_fio_json(args: &FioJsonArgs) -> Result<bool, Fault> {
     if let Some(out) = &args.out {
         refuse_no_place(out)?;

@@ -9,25 +9,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Characters of a line of comment.
+/// Width of a comment line in characters.
 const WIDTH: usize = 110;
-/// Units of a quantity that are named; `params` has all.
+/// Maximum number of units listed for a quantity; `params` lists all.
 const UNITS: usize = 6;
 
-/// What to write.
+/// Arguments of `init`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The file to write, such as my-drive.toml
+    /// File to write, such as my-drive.toml
     file: PathBuf,
-    /// The system whose values it begins with: a shipped name or a TOML file
+    /// System to copy values from: a shipped name or a TOML file
     #[arg(long, value_name = "SYSTEM")]
     like: String,
 }
 
-/// Writes a file that says all of a system: each key with its value, meaning, units and source.
+/// Writes a complete system file: each key with its value, meaning, units and source.
 ///
 /// # Errors
-/// An unknown system, or a file that is there already or cannot be written.
+/// The system is unknown, or the file exists or cannot be written.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let loaded = machine::load(&args.like, &[])?;
     let text = skeleton(&args.like, &loaded);
@@ -40,17 +40,17 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// Writes a file that is not there yet.
+/// Writes a new file; an existing one is refused.
 fn create(path: &Path, text: &str) -> Result<(), Fault> {
     if path.exists() {
-        return Err(Diagnostic::new(format!("{} is there already", path.display()))
-            .help("give another name, or remove it first")
+        return Err(Diagnostic::new(format!("{} already exists", path.display()))
+            .help("give a different name, or remove it first")
             .into());
     }
     write_whole(path, text.as_bytes())
 }
 
-/// The text of the file.
+/// Builds the text of the file.
 fn skeleton(like: &str, loaded: &Loaded) -> String {
     let values = loaded.resolved().values();
     let params: BTreeMap<String, Param> =
@@ -58,7 +58,7 @@ fn skeleton(like: &str, loaded: &Loaded) -> String {
     let as_kind = |key: &str| loaded.as_kind(key);
     let sources = Sources::of(&values, &as_kind);
     let mut text = head(like, &sources);
-    // The table that a key stands in, in the order of the texts; what stands in none comes first.
+    // Tables in the order of their text; keys outside any table come first.
     let table_of = |key: &str| key.rsplit_once('.').map_or("", |(table, _)| table).to_owned();
     let mut tables: Vec<String> = vec![String::new()];
     for (key, value, _) in &values {
@@ -98,14 +98,14 @@ fn skeleton(like: &str, loaded: &Loaded) -> String {
     text
 }
 
-/// What a reader must know first, with the sources that have short names.
+/// Introduction of the file, with the sources that have short names.
 fn head(like: &str, sources: &Sources) -> String {
     let mut text = String::new();
     comment(
         &mut text,
         &format!(
-            "A system like {like}: every key with its value, its meaning, and where the value comes from. A value that is \
-             changed has another source: say which. `nandscape check FILE` tells what is wrong."
+            "A system like {like}: every key with its value, its meaning, and the source of the value. If you change a \
+             value, update its source. `nandscape check FILE` reports what is wrong."
         ),
     );
     for (system, legend) in sources.legends() {
@@ -118,7 +118,7 @@ fn head(like: &str, sources: &Sources) -> String {
     text
 }
 
-/// Tables that the system does without, by their topmost keys.
+/// Lists the tables that the system omits, by their topmost keys.
 fn absent(params: &BTreeMap<String, Param>, tables: &[String]) -> String {
     let there = |key: &str| {
         tables.iter().any(|table| table == key || table.strip_prefix(key).is_some_and(|r| r.starts_with('.')))
@@ -127,7 +127,7 @@ fn absent(params: &BTreeMap<String, Param>, tables: &[String]) -> String {
         let ends = key.match_indices('.').map(|(dot, _)| &key[..dot]);
         ends.into_iter().find(|table| !there(table)).map(str::to_owned)
     };
-    // The forms of a choice that is made are not absent.
+    // Other forms of a choice already made do not count as absent.
     let is_table = |table: &String| {
         let around = table.rsplit_once('.').map_or("", |(around, _)| around);
         !params.contains_key(table.as_str()) && !params.contains_key(around)
@@ -139,21 +139,21 @@ fn absent(params: &BTreeMap<String, Param>, tables: &[String]) -> String {
         let list = names.join(", ");
         comment(
             &mut text,
-            &format!("Tables that may stand here besides (`nandscape params NAME` has their keys): {list}"),
+            &format!("Further tables allowed here (`nandscape params NAME` has their keys): {list}"),
         );
     }
     text
 }
 
-/// What a key means and what it takes.
+/// Describes a key: its meaning and allowed values.
 fn meaning(param: Option<&Param>, key: &str) -> String {
     let Some(param) = param else {
         match last(key) {
-            "kind" => return "What the part is. Value: the name of a kind.".to_owned(),
-            "count" => return "Number of such parts. Value: integer, 1 to 256.".to_owned(),
+            "kind" => return "Kind of the component. Value: the name of a kind.".to_owned(),
+            "count" => return "Number of such components. Value: integer, 1 to 256.".to_owned(),
             _ => {}
         }
-        return format!("{}: `nandscape explain {}` tells it", last(key), last(key));
+        return format!("{}: see `nandscape explain {}`", last(key), last(key));
     };
     let mut units = param.units.iter().take(UNITS).cloned().collect::<Vec<_>>().join(", ");
     if param.units.len() > UNITS {
@@ -168,7 +168,7 @@ fn last(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
-/// A comment over as many lines as it takes.
+/// Writes a comment, wrapped over several lines.
 fn comment(text: &mut String, words: &str) {
     let mut line = String::from("#");
     for word in words.split_whitespace() {

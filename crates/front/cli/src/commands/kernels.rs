@@ -6,22 +6,22 @@ use nest::{Array, Counts, Grid, Kernel, Microblock, Paper, Piece, Section, progr
 use programs::kernels::{OnData, Program, entries, explained, of_programs};
 use std::fmt::Write as _;
 
-/// Name, and what it is, of everything that can be offloaded.
+/// Name and description of every kernel that can be offloaded.
 pub(crate) fn rows() -> Vec<(String, String)> {
     entries().map(|entry| (entry.name.to_owned(), entry.what)).collect()
 }
 
-/// How they are written.
-pub(crate) const HELP: &str = "`atax:m=1024,n=1024,instances=6` sets sizes and instances (`explain atax`); `mx1:assignment=7` is one of 200 drawings of a mix; \
-     `nest:file=MY.toml` is your own (docs/kernels.md); bfs, nn and wc are executed on their data before the run, for an accelerator or a coprocessor. Several `--workload` are applications side by side. \
-     Loop nests also run on a GPU (`atax-gemm` side by side, `block=128` threads a block) and on a server, where an instance is a job.";
+/// Syntax of kernels as workloads.
+pub(crate) const HELP: &str = "`atax:m=1024,n=1024,instances=6` sets sizes and instances (`explain atax`); `mx1:assignment=7` is one of 200 random assignments of a mix; \
+     `nest:file=MY.toml` is your own loop nest (docs/kernels.md). bfs, nn and wc are executed on their data before the run, for an accelerator or a coprocessor. Several `--workload` run as applications side by side. \
+     Loop nests also run on a GPU (`atax-gemm` side by side, `block=128` threads per block) and on a server, where an instance is a job.";
 
-/// What a program, a mix or a user's own kernel does, counted. `text` is written as for `--workload`.
+/// Describes a program, a mix or a user's own kernel, with operation counts. `text` is written as for `--workload`.
 ///
 /// # Errors
-/// Parameters that cannot be, or what is wrong with a file.
+/// The parameters are invalid, or the file is.
 pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
-    // A program of a GPU has parameters of its own: its nest is shown as it is by default.
+    // A GPU program has its own parameters: its nest is shown with defaults.
     if programs_of_gpus().iter().any(|(name, _)| *name == text) {
         let nests = of_programs(text)?;
         return Ok(nests.first().map(|one| described(&one.program)));
@@ -41,10 +41,10 @@ fn described(program: &Program) -> String {
 fn nested(kernel: &Kernel) -> String {
     let name = kernel.name();
     let (where_else, parameters) = match is_of_gpu(kernel) {
-        true => ("in the place of the program of a GPU", "instances"),
+        true => ("replaced by the program of the same name on a GPU", "instances"),
         false => (
-            "also of a GPU, and of a server, where each instance is a job",
-            "instances, block (threads of a GPU's)",
+            "also for a GPU, and for a server, where each instance is a job",
+            "instances, block (threads per block on a GPU)",
         ),
     };
     let mut text = format!(
@@ -68,7 +68,7 @@ fn nested(kernel: &Kernel) -> String {
     text
 }
 
-/// Whether a GPU has a program of its own in its place.
+/// Returns whether a GPU runs a program of its own in place of the kernel.
 fn is_of_gpu(kernel: &Kernel) -> bool {
     programs_of_gpus().iter().any(|(known, _)| *known == kernel.name())
 }
@@ -81,7 +81,7 @@ fn of_microblock(kernel: &Kernel, number: usize, microblock: &Microblock) -> Str
         .map_or("serial".to_owned(), |split| format!("{} screens at most", split.trips));
     let threads = match Grid::of(microblock).threads() {
         _ if is_of_gpu(kernel) => String::new(),
-        [1, 1] => "; on a GPU a thread".to_owned(),
+        [1, 1] => "; on a GPU 1 thread".to_owned(),
         [across, 1] => format!("; on a GPU {across} threads"),
         [across, down] => format!("; on a GPU {across} x {down} threads"),
     };
@@ -89,7 +89,7 @@ fn of_microblock(kernel: &Kernel, number: usize, microblock: &Microblock) -> Str
     format!("  {number}: {how}{threads}; {operations} operations. {}\n", microblock.about)
 }
 
-/// What a program does that depends on its data: it is executed on them.
+/// Describes a program whose work depends on its data, by executing it.
 fn executed(on_data: &OnData) -> String {
     let program = on_data.program();
     let mut text =
@@ -116,7 +116,7 @@ fn of_array(name: &str, section: Section, bytes: u64) -> String {
     format!("  {name:12}{section:8}{:>12.2} MB", bytes as f64 / 1e6)
 }
 
-/// What a kernel counts, and what Table 2 of FlashAbacus has for it.
+/// Operation counts of a kernel, and those of FlashAbacus, Table 2.
 fn counted(kernel: &Kernel) -> String {
     let whole = |sum: Counts, number: usize| {
         let mut sum = sum;
@@ -129,7 +129,7 @@ fn counted(kernel: &Kernel) -> String {
     of_instance(microblocks, [kernel.input_bytes(), kernel.output_bytes()], &counts, kernel.paper())
 }
 
-/// Figures, each beside its paper's: microblocks and those that are serial, bytes of input and output, operations.
+/// Rows of counts, each beside the paper's: microblocks, serial microblocks, bytes of input and output, operations.
 fn of_instance(
     [microblocks, serial]: [u64; 2],
     [input, output]: [u64; 2],
@@ -151,9 +151,9 @@ fn of_instance(
             format!("{:.2} %", 100.0 * counts.ldst()),
             of(|paper| format!("{} %", paper.ldst)),
         ),
-        ("input a thousand operations", format!("{bki:.3} B"), of(|paper| format!("{} B", paper.bki))),
+        ("input per thousand operations", format!("{bki:.3} B"), of(|paper| format!("{} B", paper.bki))),
     ];
-    let mut text = String::from("\nOf an instance\n");
+    let mut text = String::from("\nPer instance\n");
     for (name, value, of_table) in rows {
         let beside = of_table.map(|value| format!("  (FlashAbacus, Table 2: {value})")).unwrap_or_default();
         let _ = writeln!(text, "  {name:28}{value}{beside}");

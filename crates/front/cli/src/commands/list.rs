@@ -12,14 +12,15 @@ use requests::trace::{formats, written_formats};
 use spec::systems::{SYSTEMS, Shipped};
 use std::fmt::Write as _;
 
-/// What to list.
+/// Arguments of `list`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// systems, workloads, programs, services, host, kernels, formats, fio, families, or part of a family's key (gc, victim, flash.ftl); all if left out
+    /// systems, workloads, programs, services, host, kernels, formats, fio, families, or part of a family's key (gc,
+    /// victim, flash.ftl); default all
     family: Option<String>,
 }
 
-/// Lists that are not policy families: name, title, the list in short, the list in full.
+/// Lists other than policy families: name, title, short form, full form.
 type Topic =
     (&'static str, &'static str, fn() -> Result<String, Diagnostic>, fn() -> Result<String, Diagnostic>);
 
@@ -32,7 +33,7 @@ const TOPICS: [Topic; 9] = [
     ("kernels", "Kernels of an accelerator (--workload)", kernel_programs, kernel_programs),
     (
         "formats",
-        "Trace formats, in the order in which content is recognised (--format)",
+        "Trace formats, in order of detection by content (--format)",
         formats_short,
         formats_full,
     ),
@@ -43,7 +44,7 @@ const TOPICS: [Topic; 9] = [
 /// Prints a list.
 ///
 /// # Errors
-/// There is no such list.
+/// The list does not exist.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let text = match args.family.as_deref() {
         None => everything()?,
@@ -69,7 +70,7 @@ fn indented(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The families that have `name` among the parts of one of their keys.
+/// Families with `name` as a component of one of their keys.
 fn family(name: &str) -> Result<String, Diagnostic> {
     let wanted: Vec<&str> = name.split('.').collect();
     let is_in = |key: &String| {
@@ -83,7 +84,7 @@ fn family(name: &str) -> Result<String, Diagnostic> {
         parts.sort_unstable();
         parts.dedup();
         let topics = TOPICS.iter().map(|(topic, ..)| *topic);
-        return Err(Diagnostic::new(format!("there is no list `{name}`"))
+        return Err(Diagnostic::new(format!("unknown list `{name}`"))
             .allowed(name, topics.chain(parts))
             .help("`explain NAME` looks for a name everywhere")
             .pointed(name));
@@ -91,10 +92,10 @@ fn family(name: &str) -> Result<String, Diagnostic> {
     catalogue::list(&chosen, None)
 }
 
-/// What a system says of itself.
+/// Returns the description in a system's spec.
 ///
 /// # Errors
-/// Its spec cannot be read.
+/// The spec cannot be read.
 pub(crate) fn description(system: &str) -> Result<String, Diagnostic> {
     let table = Layers::load(system, &Shipped)?.table();
     Ok(table.get("description").and_then(toml::Value::as_str).unwrap_or_default().to_owned())
@@ -134,12 +135,12 @@ fn formats_short() -> Result<String, Diagnostic> {
     Ok(format!("{}\n\n{}", columns(&requests), recordings()))
 }
 
-/// Formats of what a server runs.
+/// Formats of recorded server programs.
 fn recordings() -> String {
     let rows: Vec<_> =
         cpu_trace::formats().map(|(name, title)| (name.to_owned(), title.to_owned())).collect();
     format!(
-        "`--workload FILE:job=20000` runs a recorded program on a server; recognised by content:\n\n{}",
+        "`--workload FILE:job=20000` runs a recorded program on a server; the format is detected from content:\n\n{}",
         columns(&rows)
     )
 }
@@ -155,10 +156,10 @@ fn formats_full() -> Result<String, Diagnostic> {
     Ok(text)
 }
 
-/// The classes with their titles.
+/// Classes of fio options with their titles.
 pub(crate) const CLASSES: [(Class, &str); 3] = [
     (Class::Honoured, "honoured: shape the requests as in fio"),
-    (Class::Inert, "inert: change nothing here; the result lists them"),
+    (Class::Inert, "inert: accepted without effect; the result lists them"),
     (Class::Unsupported, "unsupported: would change what is measured; an error"),
 ];
 
@@ -189,7 +190,7 @@ fn families_full() -> Result<String, Diagnostic> {
     catalogue::list(families(), None)
 }
 
-/// Names and texts in two columns; a name that is much longer than most stands on a line of its own.
+/// Formats names and texts in two columns; a name much longer than most gets its own line.
 fn columns(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).filter(|n| *n <= 24).max().unwrap_or(0);
     let row = |(name, text): &(String, String)| {
@@ -202,7 +203,7 @@ fn columns(rows: &[(String, String)]) -> String {
     rows.iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// Words over as many lines as they need.
+/// Wraps words over several lines.
 fn wrapped(words: &[&str]) -> String {
     let mut lines = vec![String::new()];
     for word in words {

@@ -6,20 +6,20 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A folder that is there
+    /// Existing output folder
     folder: PathBuf,
 }
 
-/// Writes a page for `command` and for each of its subcommands, as `man` reads them.
+/// Writes a man page for `command` and for each of its subcommands.
 ///
 /// # Errors
-/// They cannot be written there.
+/// The pages cannot be written.
 pub(crate) fn run(args: &Args, command: clap::Command) -> Result<bool, Fault> {
     if !args.folder.is_dir() {
         let folder = args.folder.display();
         let (what, help) = match args.folder.exists() {
-            true => (format!("`{folder}` is a file, and the pages need a folder"), "name a folder"),
-            false => (format!("the folder `{folder}` is not there"), "make it first, or name another"),
+            true => (format!("`{folder}` is a file, not a folder"), "give a folder"),
+            false => (format!("the folder `{folder}` does not exist"), "create it first, or give a different one"),
         };
         return Err(Diagnostic::new(what).help(help).into());
     }

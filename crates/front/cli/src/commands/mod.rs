@@ -1,4 +1,4 @@
-//! The subcommands, one file each: `run` returns whether everything was well, or the diagnostic of unusable input.
+//! Subcommands, one file each: `run` returns whether everything succeeded, or the diagnostic of unusable input.
 
 #[cfg(unix)]
 mod capture;

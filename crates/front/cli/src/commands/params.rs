@@ -6,17 +6,17 @@ use config::schema::Param;
 use spec::systems::Shipped;
 use std::fmt::Write as _;
 
-/// Which keys.
+/// Arguments of `params`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only keys below this one, such as flash.ftl
     prefix: Option<String>,
-    /// Also shows the values in this system: a shipped name or a TOML file
+    /// Also show the values in this system: a shipped name or a TOML file
     #[arg(long)]
     system: Option<String>,
 }
 
-/// Prints the keys. Specs have no defaults in the code, so values are those of a system.
+/// Prints the keys. The code has no defaults for specs: values are those of a system.
 ///
 /// # Errors
 /// An unknown prefix or system.
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// A parameter over a few lines.
+/// Formats a parameter over a few lines.
 pub(crate) fn shown(param: &Param, value: Option<&str>) -> String {
     let mut text = match value {
         Some(value) => format!("{} = {value}\n", param.key),
@@ -46,7 +46,7 @@ pub(crate) fn shown(param: &Param, value: Option<&str>) -> String {
     text
 }
 
-/// The value of a key as a file has it; of a choice with parameters, its name.
+/// Value of a key as in a file; for a choice with parameters, its name.
 fn value(table: &toml::Value, key: &str) -> String {
     let found = key.split('.').try_fold(table, |at, name| at.get(name));
     match found {

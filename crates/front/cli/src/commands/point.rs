@@ -1,4 +1,4 @@
-//! `nandscape point`: one run of a sweep, on a worker of a cluster. Not for people.
+//! `nandscape point`: one run of a sweep, on a worker of a cluster. Used by `sweep --on`, not by people.
 
 use crate::output::{Fault, print};
 use crate::outside::{STOP, catch_interrupts, result_is_coming};
@@ -9,15 +9,15 @@ use std::io::{BufRead, Read};
 use std::sync::atomic::Ordering;
 use sweep::{OfWorker, Order, simulate};
 
-/// Nothing: what is to be run stands on standard input.
+/// Arguments of `point`: none, as the order comes on standard input.
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
-/// Reads an order, runs it and prints the answer, each a line of JSON. Standard input stays open meanwhile: when it is closed, nobody
-/// waits for the answer any more.
+/// Reads an order, runs it and prints the answer, each a line of JSON. Standard input stays open meanwhile; once it is
+/// closed, the answer is no longer wanted and the run stops.
 ///
 /// # Errors
-/// What is read is no order; the run was stopped.
+/// The input is not an order, or the run was stopped.
 pub(crate) fn run(_: &Args) -> Result<bool, Fault> {
     catch_interrupts()?;
     let mut line = String::new();
@@ -26,8 +26,8 @@ pub(crate) fn run(_: &Args) -> Result<bool, Fault> {
         .read_line(&mut line)
         .map_err(|fault| Diagnostic::new(format!("cannot read standard input: {fault}")))?;
     let order: Order = serde_json::from_str(&line).map_err(|fault| {
-        Diagnostic::new(format!("standard input has no order: {fault}"))
-            .help("`nandscape sweep --on` gives them out")
+        Diagnostic::new(format!("standard input has no valid order: {fault}"))
+            .help("`nandscape sweep --on` starts this command; it is not meant for direct use")
     })?;
     result_is_coming();
     std::thread::spawn(|| {
@@ -45,7 +45,7 @@ pub(crate) fn run(_: &Args) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// The document of a run; none if it was stopped.
+/// Runs the order and returns its document; `None` if it was stopped.
 fn answer(order: &Order) -> Result<Option<String>, Fault> {
     let plan = order.plan()?;
     let states = order.state_cache.as_deref().map(Folder::open).transpose()?;

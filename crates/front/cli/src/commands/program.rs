@@ -5,22 +5,22 @@ use config::Diagnostic;
 use programs::program::{self, Census, Entry, Params, Table, census_within, entries};
 use std::fmt::Write as _;
 
-/// Name, and suite with what it does, of every program.
+/// Name, suite and description of every program.
 pub(crate) fn rows() -> Vec<(String, String)> {
     entries().map(|e| (e.name.to_owned(), format!("{}: {}", e.suite, e.what))).collect()
 }
 
-/// How programs are written.
+/// Syntax of programs as workloads.
 pub(crate) const HELP: &str = "`betw-back` runs programs side by side; `betw:scale=17,seed=2` sets parameters (`explain betw`).\n\
-     `kernelslist.g` or a kernel of Accel-Sim, or MacSim's folder, list or archive, is a recorded program.";
+     A recorded program is `kernelslist.g` or a kernel of Accel-Sim, or a folder, list or archive of MacSim.";
 
-/// Instructions that are counted at most, arithmetic in a row as one: a minute or so.
+/// Maximum number of instructions counted, consecutive arithmetic as one: about a minute.
 const COUNTED_MOST: u64 = 1 << 30;
 
-/// What a program is and does. `text` is written as for `--workload`: a name, a name with parameters, or several names.
+/// Describes a program. `text` is written as for `--workload`: a name, a name with parameters, or several names.
 ///
 /// # Errors
-/// Parameters that cannot be.
+/// The parameters are invalid.
 pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
     let (names, options) = text.split_once(':').unwrap_or((text, ""));
     let found: Option<Vec<&Entry>> =
@@ -41,7 +41,7 @@ pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
                 }
                 text.push_str(&counted(&census, entry.table.as_ref()));
             }),
-            // A program without defaults for all that it needs is explained all the same.
+            // A program that lacks a required parameter is still explained.
             Err(fault) if options.is_empty() => {
                 let _ = write!(text, "\nNot counted: {}", fault.one_line());
             }
@@ -64,25 +64,25 @@ fn described(entry: &Entry, params: &Params) -> String {
     text
 }
 
-/// How far the counting has come.
+/// Progress of the counting.
 fn counting(whole: &str, so_far: &Census) -> String {
     let millions = so_far.warp_instructions / 1_000_000;
-    format!("counting {whole}: kernel {}, {millions} million instructions of warps", so_far.kernels.len())
+    format!("counting {whole}: kernel {}, {millions} million warp instructions", so_far.kernels.len())
 }
 
-/// That a program was not counted to its end.
+/// Note that a program was counted only in part.
 fn cut(whole: &str, census: &Census) -> String {
     let all = program::launches(whole).map(|all| format!(" of {}", all.size_hint().0)).unwrap_or_default();
     let part = if all.is_empty() { "" } else { "; `launches=A..B` counts a part" };
     format!(
-        "\nNot counted to its end: after {} million instructions of warps, in kernel {}{all}, counting stops. All figures but the footprint are of what was \
-         counted{part}.\n",
+        "\nCounted in part: counting stops after {} million warp instructions, in kernel {}{all}. All values but the footprint cover the counted \
+         part only{part}.\n",
         census.warp_instructions / 1_000_000,
         census.kernels.len(),
     )
 }
 
-/// A figure, and what ZnG's Table II has for it.
+/// Formats counts, each beside that of ZnG's Table II.
 fn counted(census: &Census, table: Option<&Table>) -> String {
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
     let requests = census.loads.lines + census.stores.lines + census.atomics.lines;
@@ -91,7 +91,7 @@ fn counted(census: &Census, table: Option<&Table>) -> String {
         ("read ratio", format!("{:.3}", census.read_ratio()), table.map(|t| t.read_ratio.to_string())),
         ("warp instructions", census.warp_instructions.to_string(), None),
         ("thread instructions", census.thread_instructions.to_string(), None),
-        ("requests for lines of 128 B", requests.to_string(), None),
+        ("requests for 128 B lines", requests.to_string(), None),
         ("footprint", mib(census.footprint), None),
         ("touched", mib(census.touched()), None),
         ("arithmetic intensity", format!("{:.3} operations/B", census.intensity()), None),

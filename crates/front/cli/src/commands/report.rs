@@ -9,19 +9,19 @@ use serde_json::Value;
 use spec::systems::SYSTEMS;
 use std::path::{Path, PathBuf};
 
-/// What to draw.
+/// Arguments of `report`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Result documents, or folders with a result.json; or one sweep: its folder, or its table as CSV, Parquet or JSON; or rows of
-    /// `reproduce --json`
+    /// Result documents or folders with a result.json; or one sweep (folder, or table as CSV, Parquet or JSON); or rows
+    /// of `reproduce --json`
     #[arg(required = true, value_name = "RESULT")]
     results: Vec<PathBuf>,
-    /// The HTML file; one that is there is replaced
+    /// HTML file to write; an existing file is replaced
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
 
-/// Something that can be drawn.
+/// Input that can be drawn.
 enum Input {
     Run(Box<Run>),
     Sweep(Sweep),
@@ -31,7 +31,7 @@ enum Input {
 /// Draws results.
 ///
 /// # Errors
-/// A file that is no result, or not to be read; several of which one is no run.
+/// A file is unreadable or not a result, or one of several inputs is not a run.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     refuse_no_place(&args.output)?;
     let files = Files::default().writes("--output", Some(&args.output));
@@ -71,11 +71,11 @@ fn several(inputs: Vec<Input>) -> Result<String, Diagnostic> {
 }
 
 fn alone(name: &str, what: &str) -> Diagnostic {
-    Diagnostic::new(format!("{name} is {what}, which is drawn alone"))
-        .help("give it by itself; several results must be documents of runs")
+    Diagnostic::new(format!("{name} is {what}, which cannot be drawn with other results"))
+        .help("give it alone; several results must all be documents of runs")
 }
 
-/// What the name of a run's system stands for, if it is a shipped one.
+/// Returns the shipped system that a run names, if it is one.
 fn shipped(run: &Run) -> Option<Shipped> {
     let system = run.document.get("system")?.as_str()?;
     SYSTEMS.iter().find(|(name, _)| *name == system)?;
@@ -108,7 +108,7 @@ fn read(path: &Path) -> Result<Input, Diagnostic> {
     }
 }
 
-/// A list of rows: a sweep's or a reproduction's.
+/// Reads a list of rows: of a sweep or of a reproduction.
 fn list(path: &Path, name: String, rows: Vec<Value>) -> Result<Input, Diagnostic> {
     let has = |keys: [&str; 4]| {
         !rows.is_empty() && rows.iter().all(|row| keys.iter().all(|key| row.get(key).is_some()))
@@ -120,7 +120,7 @@ fn list(path: &Path, name: String, rows: Vec<Value>) -> Result<Input, Diagnostic
     Ok(Input::Sweep(table_of(name, &rows)?))
 }
 
-/// A run's folder, or a sweep's.
+/// Reads the folder of a run or of a sweep.
 fn folder(path: &Path) -> Result<Input, Diagnostic> {
     let has = |name: &str| path.join(name).is_file();
     if has("result.json") {
@@ -133,11 +133,11 @@ fn folder(path: &Path) -> Result<Input, Diagnostic> {
         return Ok(Input::Sweep(read_parquet(&path.join("summary.parquet"))?.named(path.display())));
     }
     let help = if path.join("runs").is_dir() {
-        "its sweep has not ended: `nandscape sweep FILE --out DIR --resume` ends it and leaves the table"
+        "its sweep has not finished: `nandscape sweep FILE --out DIR --resume` finishes it and writes the table"
     } else {
-        "`nandscape run --out DIR` leaves a result.json in a folder, `nandscape sweep` a summary.csv"
+        "`nandscape run --out DIR` writes a result.json into a folder, `nandscape sweep` a summary.csv"
     };
-    Err(Diagnostic::new(format!("{} has neither a result nor the table of a sweep", path.display()))
+    Err(Diagnostic::new(format!("{} has neither a result nor a sweep table", path.display()))
         .help(help))
 }
 
@@ -170,7 +170,7 @@ mod tests {
         "storage",
     ];
 
-    /// The links that a machine has found, as wires.
+    /// Links found by a machine, as wires.
     fn links(spec: &Spec) -> Vec<Wire> {
         let mut found = Vec::new();
         let mut add = |name: &str, key: &str, to: &[Id]| {

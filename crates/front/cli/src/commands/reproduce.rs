@@ -18,42 +18,42 @@ fn names() -> String {
     TARGETS.iter().map(|target| target.name).collect::<Vec<_>>().join(", ")
 }
 
-/// What to reproduce.
+/// Arguments of `reproduce`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    #[arg(help = format!("What to hold results against: {}, or all", names()), add = clap_complete::ArgValueCompleter::new(complete::targets))]
+    #[arg(help = format!("Target to compare with: {}, or all", names()), add = clap_complete::ArgValueCompleter::new(complete::targets))]
     target: String,
-    /// Only rows of this id, or whose id begins with it; repeatable
+    /// Only rows whose id is or begins with this; repeatable
     #[arg(long)]
     only: Vec<String>,
-    /// Works the rows out under this reading of the paper, in place of its first; an unknown name lists them
+    /// Use this reading of the paper instead of its first; an unknown name lists them
     #[arg(long, value_name = "ID")]
     reading: Option<String>,
-    /// Runs that go on at once; results do not depend on it
+    /// Number of parallel runs; results do not depend on it
     #[arg(long, default_value_t = 1, value_parser = options::jobs_at_once)]
     jobs: usize,
-    /// Everything that a paper states, every workload and several seeds: hours instead of minutes
+    /// Run everything a paper states, with every workload and several seeds: hours instead of minutes
     #[arg(long)]
     full: bool,
-    /// Runs take states of drives and of servers' memory from this folder, and put there what is not there; left out, runs that
-    /// want the same state share it in memory; `none` has each run make its own
+    /// Cache folder for states of drives and server memory; left out, runs share states in memory; `none` disables
+    /// sharing
     #[arg(long, value_name = "DIR")]
     state_cache: Option<PathBuf>,
-    /// Prints the rows as JSON
+    /// Print the rows as JSON
     #[arg(long)]
     json: bool,
-    /// Also writes the rows of each target into this folder as soon as they are there (NAME.json), and those that are points of curves as CSV
+    /// Also write each target's rows into this folder as they complete (NAME.json), and curves as CSV
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Also draws the rows as one HTML file, each with its tolerance and the command that gives it
+    /// Also draw the rows as one HTML file, with tolerance and command of each
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
-/// Runs; whether every row is within its tolerance.
+/// Runs; returns whether every row is within its tolerance.
 ///
 /// # Errors
-/// Unusable input.
+/// The input is unusable.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     if let Some(path) = &args.html {
         refuse_no_place(path)?;
@@ -68,10 +68,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         make_folder(folder).map_err(|fault| cannot_write(folder, &fault))?;
     }
     catch_interrupts()?;
-    // Rows that are there are shown.
+    // Rows that exist are shown.
     result_is_coming();
     let counter = Counter::new();
-    // A folder that cannot be made is told before the first run.
+    // A folder that cannot be created is reported before the first run.
     shared(args.state_cache.as_deref(), Some([].iter()))?;
     let states = |plans: &[Plan]| {
         let shared = shared(args.state_cache.as_deref(), Some(plans.iter())).ok()??;
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     for chosen in chosen {
         readings.extend(chosen.read_as());
         let report = reproduce(chosen, &request);
-        // Now, so that what goes wrong in an hour takes none of it away.
+        // Written now, so that a later failure does not lose them.
         if let Some(folder) = &args.out
             && !report.rows.is_empty()
         {
@@ -127,7 +127,7 @@ fn json(rows: &[reproduce::Row]) -> Result<String, Diagnostic> {
 }
 
 impl Args {
-    /// Options that decide what rows there are, as they were typed.
+    /// Options that select the rows, as typed.
     fn options(&self) -> String {
         let full = self.full.then(|| "--full".to_owned());
         let reading = self.reading.as_ref().map(|id| format!("--reading {id}"));
@@ -135,7 +135,7 @@ impl Args {
     }
 }
 
-/// The rows as a page, beside the options that decide them.
+/// Draws the rows as a page, with the options that select them.
 fn html(reports: &[Report], options: &str) -> Result<String, Diagnostic> {
     let fault = |fault| Diagnostic::new(format!("cannot draw the rows: {fault}"));
     let mut all = Vec::new();

@@ -15,63 +15,62 @@ use machine::run::{Observers, Outside, Plan, Several, Stage, run_observed};
 use machine::state::States;
 use std::path::PathBuf;
 
-/// What to run.
+/// Arguments of `run`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What to run, and how
+    /// System and run options
     #[command(flatten)]
     plan: PlanArgs,
-    /// A shipped workload, a trace file (its parts joined: A+B, or @LIST of their names), an fio job file, an inline job (fio:rw=randread,bs=4k,...), a program of a GPU
-    /// (betw, betw:scale=17), programs side by side (betw-back), or the trace of one, a program of a server (tatp:size=1GiB), or the
-    /// recording of one (sort.nst:job=20000; `list formats`); repeatable
+    /// Shipped workload, trace (A+B or @LIST joins parts), fio job file or inline job (fio:rw=randread,bs=4k), GPU or
+    /// server program (betw, tatp:size=1GiB), or a recording of one (`list formats`); repeatable
     #[arg(long, required = true, add = clap_complete::ArgValueCompleter::new(complete::workloads))]
     workload: Vec<String>,
-    /// Prints the result document as JSON
+    /// Print the result document as JSON
     #[arg(long)]
     json: bool,
-    /// How the result is printed: text, json (as --json), or as fio prints its own, for tools made for fio: `fio` or `json+`. `--format fio` does the same, because no format of traces has
-    /// that name
+    /// Output format: text, json (as --json), or fio's own for fio tools: `fio` or `json+`; `--format fio` does the
+    /// same
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "json+", "fio"])]
     output_format: Option<String>,
-    /// Also writes the result document (result.json) and the resolved spec (spec.toml) into this folder
+    /// Also write the result document (result.json) and the resolved spec (spec.toml) into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Writes a line for each request, warm-up included, as fio's latency logs have it: completion time (ms), latency
-    /// (ns), direction (0 read, 1 write, 2 trim, 3 flush), bytes, offset, priority, issue time (ns)
+    /// Write a line per request, warm-up included, as in fio latency logs: completion (ms), latency (ns), direction,
+    /// bytes, offset, priority, issue time (ns)
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Writes a row for each request of the host, warm-up included, into a .csv or .parquet file: its times, where they went by milestone, who was in
-    /// its way, at which die and channel (docs/running.md has the columns)
+    /// Write a row per host request, warm-up included, into a .csv or .parquet file: times, milestones, blocking
+    /// requests, die and channel (docs/running.md)
     #[arg(long, value_name = "FILE")]
     requests: Option<PathBuf>,
-    /// Which requests go there: `all`, `sample=10000` of them at random, the `slowest=1000`, or those that completed in a `window=1ms..2ms`
+    /// Requests to include: `all`, `sample=10000` at random, the `slowest=1000`, or those completed in a
+    /// `window=1ms..2ms`
     #[arg(long, value_name = "WHICH", requires = "requests", default_value = "all")]
     requests_keep: String,
-    /// Writes what every request, every channel and die, every core of an accelerator or a coprocessor and every phase of a kernel on the latter did,
-    /// with the result's series as curves: for Perfetto in its own format where the name ends in .pftrace (with an arrow from each request to
-    /// the die that it waited for), else as Chrome Trace Event JSON. Of more than a million events it holds an even sample
+    /// Write a timeline of requests, channels, dies, cores and kernel phases: for Perfetto if the name ends in
+    /// .pftrace, else Chrome Trace Event JSON
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
-    /// Which part of the run it shows, warm-up included: `all`, a `window=1ms..2ms`, or what was going on around the `slowest` request
+    /// Part of the run to show, warm-up included: `all`, a `window=1ms..2ms`, or the surroundings of the `slowest`
+    /// request
     #[arg(long, value_name = "WHICH", requires = "timeline", default_value = "all")]
     timeline_show: String,
-    /// Writes the state that preconditioning leaves of each drive, and filling of a server's memory, for --load-state of runs
-    /// that differ in times, buffers or requests
+    /// Save the states after preconditioning drives and filling server memory, for --load-state
     #[arg(long, value_name = "FILE", conflicts_with_all = ["load_state", "state_cache"])]
     save_state: Option<PathBuf>,
-    /// Takes all states from a file that --save-state has written, in place of preconditioning and filling; refused if it is
-    /// that of another machine, precondition, seed or program of a server
+    /// Load states written by --save-state instead of preconditioning and filling; a different machine, precondition,
+    /// seed or server program is refused
     #[arg(long, value_name = "FILE", conflicts_with = "state_cache")]
     load_state: Option<PathBuf>,
-    /// Takes each state from this folder if it is there, and puts it there if it is not; `none` is no folder
+    /// Cache folder for preconditioned states; `none` disables it
     #[arg(long, value_name = "DIR")]
     state_cache: Option<PathBuf>,
 }
 
-/// Runs; whether everything was well and nothing was left undone.
+/// Runs; returns whether every check passed and all work was done.
 ///
 /// # Errors
-/// Unusable input.
+/// The input is unusable.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let mut plan = args.plan.plan(&args.workload)?;
     let printed = Printed::of(args.json, args.output_format.as_deref(), &mut plan)?;
@@ -108,7 +107,7 @@ impl Args {
         files.apart()
     }
 
-    /// What takes one result cannot take those of several scenarios.
+    /// Refuses options that take one result when there are several scenarios.
     fn refuse_several(&self, runs: usize, printed: Printed) -> Result<(), Diagnostic> {
         let taken = [
             ("a result for programs", printed != Printed::Text),
@@ -133,7 +132,7 @@ impl Args {
 fn run_plan(args: &Args, planned: &Planned, printed: Printed) -> Result<bool, Fault> {
     let plan = &planned.plan;
     catch_interrupts()?;
-    // First, so that what cannot be read or written costs no run.
+    // First, so that an unreadable or unwritable file costs no run.
     let keeper = Keeper::open(args, plan)?;
     let folder = match &args.out {
         Some(folder) => Some(ResultFolder::open(folder, plan.load()?)?),
@@ -158,7 +157,7 @@ fn run_plan(args: &Args, planned: &Planned, printed: Printed) -> Result<bool, Fa
             delivered = false;
         }
     };
-    // One that fills the disk is removed, and makes room for the result.
+    // A file that fills the disk is removed, which makes room for the result.
     deliver(log.map_or(Ok(()), |log| log.finish()));
     deliver(requests.map_or(Ok(()), |requests| requests.finish()));
     deliver(timeline.map_or(Ok(()), |timeline| timeline.finish(&document).map(say_what_is_left_out)));
@@ -171,7 +170,7 @@ fn run_plan(args: &Args, planned: &Planned, printed: Printed) -> Result<bool, Fa
     Ok(document.ok && !document.partial && delivered)
 }
 
-/// Who keeps the run's states.
+/// Keeper of the run's states.
 enum Keeper {
     Nobody,
     Saved(Box<Saved>),

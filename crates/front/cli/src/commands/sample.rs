@@ -14,9 +14,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use text::unpack;
 
-/// Groups that the table shows.
+/// Maximum number of groups in the table.
 const SHOWN: usize = 20;
-/// Characters of a kernel's name in the table.
+/// Maximum length of a kernel's name in the table, in characters.
 const NAME: usize = 48;
 
 const FORMATS: &str = "\
@@ -28,34 +28,34 @@ A profile is one of these, plain or packed (gzip, xz, bzip2, zstd), recognised b
 
 docs/sampling.md has the method, its formulas, and the format of the file that --out writes.";
 
-/// Which kernels of a profile to simulate, and how well.
+/// Arguments of `sample`.
 #[derive(clap::Args)]
 #[command(after_help = FORMATS)]
 pub(crate) struct Args {
-    /// The profile of a GPU
+    /// GPU profile
     file: PathBuf,
-    /// Bound of the relative error of the predicted time
+    /// Bound on the relative error of the predicted time
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     error: String,
-    /// Confidence with which the bound holds
+    /// Confidence of the bound
     #[arg(long, value_name = "SHARE", default_value = "95%")]
     confidence: String,
-    /// Every group keeps the bound (allegro; fewest: splits more, where the profile's order can be trusted) or the
+    /// Scope of the bound: every group (allegro; fewest splits further, if the profile's order can be trusted) or the
     /// total alone (neyman)
     #[arg(long, default_value = "allegro")]
     rule: String,
-    /// Another seed draws other kernels
+    /// Seed for drawing kernels
     #[arg(long, default_value_t = 1, value_parser = options::whole_i63)]
     seed: u64,
-    /// Prints one JSON document with all groups
+    /// Print one JSON document with all groups
     #[arg(long)]
     json: bool,
-    /// Writes the kernels to simulate, as TOML
+    /// Write the kernels to simulate, as TOML
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// The document.
+/// Document printed by `--json`.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
@@ -66,24 +66,24 @@ struct Document {
     confidence: f64,
     rule: Rule,
     seed: u64,
-    /// Kernels, and those to simulate.
+    /// Number of kernels, and of those to simulate.
     kernels: u64,
     simulated: u64,
-    /// Kinds of name, grid and block; groups after splitting these.
+    /// Distinct combinations of name, grid and block; groups after splitting them.
     kinds: u64,
     groups: Vec<Row>,
-    /// Kernels over simulated kernels; the time of all over that of the simulated ones, null if these take none.
+    /// Kernels over simulated kernels; total time over time of the simulated ones, null if that is zero.
     speedup_kernels: f64,
     speedup_time: Option<f64>,
     predicted_ns: f64,
     half_width_ns: f64,
     actual_ns: f64,
-    /// (predicted - actual) / actual; null if nothing took any time but the prediction says so.
+    /// Relative error (predicted - actual) / actual; null if the actual time is zero and the prediction is not.
     actual_error: Option<f64>,
     run: Cost,
 }
 
-/// What the command itself took.
+/// Cost of the command itself.
 #[derive(Serialize)]
 struct Cost {
     wall_s: f64,
@@ -91,13 +91,13 @@ struct Cost {
     peak_rss_bytes: u64,
 }
 
-/// A group of the document.
+/// Group of kernels in the document.
 #[derive(Serialize)]
 struct Row {
     name: String,
     grid: Option<Dims>,
     block: Option<Dims>,
-    /// Which part of its kind, by ascending duration.
+    /// Index of the part within its kind, by ascending duration.
     part: usize,
     count: u64,
     simulated: u64,
@@ -108,10 +108,10 @@ struct Row {
     total_ns: f64,
 }
 
-/// Plans, draws, predicts, and holds the prediction against the profile.
+/// Plans, draws, predicts, and compares the prediction with the profile.
 ///
 /// # Errors
-/// A profile that cannot be read, a bound that cannot be, a file that cannot be written.
+/// The profile cannot be read, the bound is invalid, or a file cannot be written.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let clocks = Clocks::start();
     let bound = Bound::new(share("--error", &args.error)?, share("--confidence", &args.confidence)?)?;
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// Reads a profile, packed in any way that a trace may be; what is none says what it is.
+/// Reads a profile, compressed in any way that traces may be; a different file is named for what it is.
 fn profile(path: &Path) -> Result<Profile, Diagnostic> {
     let source = path.display().to_string();
     let file = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
@@ -153,7 +153,7 @@ fn profile(path: &Path) -> Result<Profile, Diagnostic> {
     })
 }
 
-/// A share of an option. What `Share` refuses because it is above one is said as what it is.
+/// Parses a share from an option. A value above one is reported as out of range.
 fn share(option: &str, text: &str) -> Result<f64, Diagnostic> {
     let above_one = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match above_one {
@@ -193,7 +193,7 @@ fn document(
         }
     };
     let mut groups: Vec<Row> = plan.groups().iter().map(row).collect();
-    // Largest first; equally large ones stay in the order of their first kernels.
+    // Largest first; ties keep the order of their first kernels.
     groups.sort_by(|a, b| b.total_ns.total_cmp(&a.total_ns));
     let sampled = prediction.sampled_ns();
     Document {
@@ -303,7 +303,7 @@ fn part(of: f64, whole: f64) -> f64 {
 }
 
 fn percent(share: f64) -> String {
-    // As many digits as the share has, but not those of its binary neighbour.
+    // Enough digits for the share, without the noise of its binary value.
     let text = format!("{:.6}", 100.0 * share);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }

@@ -4,7 +4,7 @@ use crate::output::{Fault, print};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Of what
+    /// Document to describe
     #[arg(value_enum, default_value_t = Of::System)]
     of: Of,
 }

@@ -7,24 +7,24 @@ use programs::service::{self, Entry, Op, OpKind, Service, entries};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Jobs that are counted.
+/// Number of jobs counted.
 const COUNTED: u64 = 1000;
-/// Bytes of a page.
+/// Bytes per page.
 const PAGE: u64 = 4096;
 
-/// Name, and source with what it does, of every program of a server.
+/// Name, source and description of every server program.
 pub(crate) fn rows() -> Vec<(String, String)> {
     entries().map(|e| (e.name.to_owned(), format!("{}: {}", e.source, e.what))).collect()
 }
 
-/// How programs of a server are written.
-pub(crate) const HELP: &str = "`tatp:size=1GiB,theta=0.9` sets parameters (`explain tatp`). A server runs one of them, or a recorded program:\n\
-     `sort.nst:job=20000` runs a file in jobs of so many instructions (`list formats`).";
+/// Syntax of server programs as workloads.
+pub(crate) const HELP: &str = "`tatp:size=1GiB,theta=0.9` sets parameters (`explain tatp`). A server runs one program, or a recorded one:\n\
+     `sort.nst:job=20000` runs a file in jobs of 20000 instructions (`list formats`).";
 
-/// What a program is and does. `text` is written as for `--workload`: a name, or a name with parameters.
+/// Describes a program. `text` is written as for `--workload`: a name, or a name with parameters.
 ///
 /// # Errors
-/// Parameters that cannot be.
+/// The parameters are invalid.
 pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     let Some(entry) = entries().find(|entry| entry.name == name) else { return Ok(None) };
@@ -44,7 +44,7 @@ fn described(entry: &Entry, params: &Params) -> String {
     text
 }
 
-/// What a job does, on the mean of the first jobs, one after another.
+/// Counts of a job, averaged over the first jobs, one after another.
 fn counted(service: &mut dyn Service) -> String {
     let (mut tape, mut pages) = (Vec::new(), BTreeSet::new());
     let [mut instructions, mut loads, mut stores, mut atomics, mut branches, mut touched] = [0_u64; 6];
@@ -78,25 +78,25 @@ fn counted(service: &mut dyn Service) -> String {
         ("branches", mean(branches)),
         ("pages of 4 KiB touched", mean(touched)),
     ];
-    let mut text = format!("\nA job, on the mean of the first {COUNTED}, counted without a machine\n");
+    let mut text = format!("\nPer job, on average over the first {COUNTED}, counted without a machine\n");
     for (name, value) in rows {
         let _ = writeln!(text, "  {name:28}{value}");
     }
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
     let _ = writeln!(text, "\n  {:28}{}", "footprint", mib(service.footprint()));
-    let _ = write!(text, "  {:28}{} B", "text of the program", service.text());
+    let _ = write!(text, "  {:28}{} B", "code size", service.text());
     text
 }
 
-/// Name, and source with what it does, of every program of a host.
+/// Name, source and description of every host program.
 pub(crate) fn host_rows() -> Vec<(String, String)> {
     host::entries().map(|e| (e.name.to_owned(), format!("{}: {}", e.source, e.what))).collect()
 }
 
-/// How programs of a host are written.
+/// Syntax of host programs as workloads.
 pub(crate) const HOST_HELP: &str = "`apache-u:rate=500` sets parameters (`explain apache-u`). Several run side by side on any drive behind a host; those without an end need `--set sim.until=10s`.";
 
-/// What a program of a host is, and its parameters; a name, or a name with parameters.
+/// Describes a host program and its parameters; `text` is a name, or a name with parameters.
 pub(crate) fn explain_host_program(text: &str) -> Option<String> {
     let name = text.split_once(':').map_or(text, |(name, _)| name);
     host::entries().find(|entry| entry.name == name).map(host_described)

@@ -16,71 +16,72 @@ use sweep::{
     Made, Outcome, Point, Store, Sweep, Table, Where, answer_csv, make, refuse_absent, refuse_unusable,
 };
 
-/// What a file may say.
-const FILE_HELP: &str = r#"The file, paths in it relative to it:
+/// Description of the sweep file.
+const FILE_HELP: &str = r#"The sweep file; its paths are relative to it:
   system = "d16"                                               an array is an axis
   workloads = ["fio:rw=randread,bs=4k", ["a.csv", "b.csv"]]    an inner array runs together
-  seeds = 5                                                    1 to 5; an array says which, seed = 7 is one; 1 if left out
-  warmup = "10ms"                                              optional, as of `run`
-  queue_depth = 32                                             optional, as of `run`
+  seeds = 5                                                    optional: 1 to 5; or seeds = [3, 7]; seed = 7 for one; default 1
+  warmup = "10ms"                                              optional, as in `run`
+  queue_depth = 32                                             optional, as in `run`
   metrics = ["io.read.latency_ns.p99"]                         optional: columns of the table (docs/metrics.md)
-  [trace]                                                      optional: format, time_unit, remap, ... as of `run`
+  [trace]                                                      optional: format, time_unit, remap, ... as in `run`
   remap = "wrap"
-  [workload]                                                   options of the workloads; without `workloads`, fio's
+  [workload]                                                   options of the workloads; of fio if `workloads` is left out
   bs = ["4k", "16k"]
-  [set]                                                        every combination of the arrays' values
+  [set]                                                        every combination of the values in arrays
   flash.ftl.gc.victim = ["greedy", { d_choices = { d = 4 } }]
   flash.geometry.channels = 8                                  one value
   [[zip]]                                                      keys that step together
   flash.geometry.blocks = [256, 512]
   flash.ftl.gc.start = [12, 25]
-  [search.crossing]                                            optional: where a metric passes a limit, not all combinations
+  [search.crossing]                                            optional: where a metric crosses a limit, not all combinations
   key = "workload.iodepth"
   between = [1, 256]                                           or among = [...]
   metric = "io.read.latency_ns.p99"
   passes = "1ms"
-  [search.halving]                                             optional, in its place: the best combination
+  [search.halving]                                             optional, instead: the best combination
   metric = "io.read.iops"
   best = "most"                                                or "least"
   budget = "workload.number_ios"
   from = 10000
 
-A run's document lies in DIR/runs under the SHA-256 of its resolved spec, workloads with the content of their files,
-seed, reading options and program version; --resume takes what lies there, and without it a folder with results is refused. Values, keys and workloads that cannot be are
-refused before the first run (of more than 2,000 combinations, each value beside the first of the other axes).
+The document of a run is in DIR/runs, named by the SHA-256 of its resolved spec, workloads with file contents, seed,
+reading options and program version. --resume reuses it; without --resume, a folder with results is refused.
+Invalid values, keys and workloads are refused before the first run. Above 2,000 combinations, the check covers each
+value once, beside the first values of the other axes.
 
-The table has a row for each run: run, workload, each key that varies, seed, state, metrics, result (its document),
-message, and config, the whole resolved spec as JSON. docs/sweeps.md has more."#;
+The table has a row per run: run, workload, each key that varies, seed, state, metrics, result (its document),
+message, and config, the whole resolved spec as JSON. See docs/sweeps.md."#;
 
-/// What to sweep.
+/// Arguments of `sweep`.
 #[derive(clap::Args)]
 #[command(after_help = FILE_HELP)]
 pub(crate) struct Args {
-    /// The sweep, a TOML file
+    /// Sweep definition, a TOML file
     file: PathBuf,
-    /// Runs at a time; as many as there are processors if left out, or as the cluster has room for
+    /// Number of parallel runs; default: one per processor, or as many as the cluster has room for
     #[arg(long, value_parser = options::jobs_at_once)]
     jobs: Option<usize>,
-    /// The folder for the table (summary.csv) and the result documents (runs/); out/NAME if left out
+    /// Folder for the table (summary.csv) and the result documents (runs/); default out/NAME
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// How the table is written: summary.csv, summary.parquet, or both
+    /// Table format: summary.csv, summary.parquet, or both
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     format: Format,
-    /// Takes what is in the folder from there; only the rest runs
+    /// Reuse results in the folder; run only what is missing
     #[arg(long)]
     resume: bool,
-    /// Makes the runs on a cluster: dask://HOST:PORT, a scheduler of Dask; or FILE.toml, a batch system that makes one
-    /// (docs/sweeps.md). Python with `distributed` is needed here, nandscape and the same files everywhere
+    /// Run on a cluster: dask://HOST:PORT (Dask scheduler) or FILE.toml (batch system; docs/sweeps.md). Needs Python
+    /// with `distributed` here, nandscape and the files everywhere
     #[arg(long, value_name = "CLUSTER")]
     on: Option<String>,
-    /// Runs take states of drives from this folder, and put there what is not there; left out, runs of the sweep that want the
-    /// same state share it in memory; `none` has each run precondition its own
+    /// Cache folder for drive states; left out, runs share states in memory; with `none`, each run preconditions its
+    /// own
     #[arg(long, value_name = "DIR")]
     state_cache: Option<PathBuf>,
 }
 
-/// Files of the table.
+/// Table formats.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     /// summary.csv
@@ -91,10 +92,10 @@ enum Format {
     Both,
 }
 
-/// Runs the sweep; whether every run was well.
+/// Runs the sweep; returns whether every run succeeded.
 ///
 /// # Errors
-/// An unusable file, before anything runs; a metric that no run has had. What else is only found by running is a failure of its runs.
+/// The file is unusable (found before any run), or no run has a metric of the table. Other faults fail only their runs.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     if args.format != Format::Csv {
         refuse_unbuilt_parquet()?;
@@ -107,10 +108,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     const WRITTEN: [&str; 4] = ["summary.csv", "summary.parquet", "answer.csv", "digests.jsonl"];
     let file = args.file.display().to_string();
     Files::default().reads_named("FILE", &file).writes_in("--out", Some(&out), &WRITTEN).apart()?;
-    // The folder is this sweep's until the table is written.
+    // The folder belongs to this sweep until the table is written.
     let store = Arc::new(Store::open(&out, &sweep, args.resume)?);
     catch_interrupts()?;
-    // What has ended is in the store, and in the table.
+    // Finished runs are in the store, and in the table.
     result_is_coming();
     let Made { points, outcomes, answer, lost } =
         make(&sweep, &store, args.resume, |all| place(args, all), &STOP, &Shown(&sweep))?;
@@ -128,19 +129,19 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         tell!("{diagnostic}\n  in {}\n", numbered(&runs));
     }
     let well = outcomes.iter().filter(|outcome| outcome.is_well()).count();
-    tell!("{well} of {} runs are well; {written}", points.len());
+    tell!("{well} of {} runs succeeded; {written}", points.len());
     absent?;
     if let Some(why) = lost {
         let left = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::NotRun)).count();
         return Err(Fault::Undelivered(
-            Diagnostic::new(format!("{why}: {left} runs are left"))
-                .help("what has come back is kept: --resume runs the rest, here or on a cluster"),
+            Diagnostic::new(format!("{why}: {left} runs are not done"))
+                .help("finished runs are kept: --resume runs the rest, here or on a cluster"),
         ));
     }
     Ok(well == points.len())
 }
 
-/// Where runs are made; `all` are the runs, if they are known.
+/// Chooses where to run; `all` are the runs, if known.
 fn place(args: &Args, all: Option<&[Point]>) -> Result<Where, Fault> {
     let Some(on) = &args.on else {
         let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -157,7 +158,7 @@ fn place(args: &Args, all: Option<&[Point]>) -> Result<Where, Fault> {
     Ok(place)
 }
 
-/// Writes the table; the names of its files.
+/// Writes the table; returns the names of its files.
 fn write_tables(table: &Table, format: Format, out: &Path) -> Result<String, Fault> {
     let mut written = Vec::new();
     if format != Format::Parquet {
@@ -173,13 +174,13 @@ fn write_tables(table: &Table, format: Format, out: &Path) -> Result<String, Fau
     Ok(written.join(", "))
 }
 
-/// Without the feature, says how to build with it, before anything runs.
+/// Refuses Parquet in a build without it, before any run.
 fn refuse_unbuilt_parquet() -> Result<(), Diagnostic> {
     if cfg!(feature = "parquet") {
         return Ok(());
     }
     Err(Diagnostic::new("this program was built without Parquet").help(
-        "`cargo build --release --features parquet` builds it with Parquet; --format csv needs nothing",
+        "`cargo build --release --features parquet` builds it with Parquet; --format csv always works",
     ))
 }
 
@@ -188,7 +189,7 @@ fn parquet(_: &Table) -> Result<Vec<u8>, Diagnostic> {
     refuse_unbuilt_parquet().map(|()| Vec::new())
 }
 
-/// What failed, each once, with the runs that it stopped.
+/// Distinct failures, each with the runs that it stopped.
 fn failures(outcomes: &[Outcome]) -> Vec<(&Diagnostic, Vec<usize>)> {
     let mut found: Vec<(&Diagnostic, Vec<usize>)> = Vec::new();
     for (number, outcome) in outcomes.iter().enumerate() {
@@ -201,7 +202,7 @@ fn failures(outcomes: &[Outcome]) -> Vec<(&Diagnostic, Vec<usize>)> {
     found
 }
 
-/// `run 3`, `runs 2, 3 and 17 more`.
+/// Formats run numbers: `run 3`, `runs 2, 3 and 17 more`.
 fn numbered(runs: &[usize]) -> String {
     const SHOWN: usize = 12;
     let shown: Vec<String> = runs.iter().take(SHOWN).map(usize::to_string).collect();

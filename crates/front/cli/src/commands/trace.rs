@@ -15,10 +15,10 @@ use requests::trace::{
 };
 use std::path::{Path, PathBuf};
 
-/// What to do with traces.
+/// Arguments of `trace`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "`list formats` names the formats of traces, and of recorded programs of a server, which `run` takes."
+    after_help = "`list formats` shows the formats of traces, and of recorded server programs for `run`."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -27,13 +27,14 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Says what is in traces: format, span, rates, sizes, footprint, streams, faults
+    /// Show format, span, rates, sizes, footprint, streams and faults of traces
     Inspect(InspectArgs),
-    /// Writes a trace in another format
+    /// Convert a trace to a different format
     Convert(ConvertArgs),
-    /// Writes a part of a trace
+    /// Write a part of a trace
     Sample(SampleArgs),
-    /// Records what a program executes and accesses, with Valgrind, for the cores of a server to run; with --syscalls, what it asks of the kernel
+    /// Record instructions and memory accesses of a program with Valgrind, for a server; with --syscalls its system
+    /// calls, for a host
     #[cfg(unix)]
     Capture(capture::Args),
 }
@@ -43,7 +44,7 @@ struct InspectArgs {
     /// Trace files, plain or compressed
     #[arg(required = true)]
     file: Vec<PathBuf>,
-    /// Prints an array of inspections as JSON
+    /// Print the inspections as a JSON array
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -52,12 +53,12 @@ struct InspectArgs {
 
 #[derive(clap::Args)]
 struct ConvertArgs {
-    /// A trace file, plain or compressed
+    /// Trace file, plain or compressed
     file: PathBuf,
-    /// The format to write; `list formats` says which can be
+    /// Format to write; `list formats` names those that can be written
     #[arg(long)]
     to: String,
-    /// The file to write; standard output if left out
+    /// File to write; standard output if left out
     #[arg(short, long)]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -66,17 +67,17 @@ struct ConvertArgs {
 
 #[derive(clap::Args)]
 struct SampleArgs {
-    /// A trace file, plain or compressed
+    /// Trace file, plain or compressed
     file: PathBuf,
     #[command(flatten)]
     kept: Kept,
-    /// Another seed draws another --share
+    /// Seed for drawing --share
     #[arg(long, default_value_t = 1, requires = "share", value_parser = options::whole)]
     seed: u64,
-    /// The format to write; that of the trace if left out and it can be written
+    /// Format to write; by default that of the trace, if it can be written
     #[arg(long)]
     to: Option<String>,
-    /// The file to write; standard output if left out
+    /// File to write; standard output if left out
     #[arg(short, long)]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -86,24 +87,24 @@ struct SampleArgs {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct Kept {
-    /// Keeps the first N requests
+    /// Keep the first N requests
     #[arg(long, value_name = "N", value_parser = options::whole)]
     first: Option<u64>,
-    /// Keeps the first of every K requests
+    /// Keep the first of every K requests
     #[arg(long, value_name = "K", value_parser = options::whole)]
     every: Option<u64>,
-    /// Keeps the requests from one time up to another, such as 10s..20s
+    /// Keep the requests from one time up to another, such as 10s..20s
     #[arg(long, value_name = "FROM..TO")]
     window: Option<String>,
-    /// Keeps a pseudo-random share, such as 10%
+    /// Keep a pseudo-random share, such as 10%
     #[arg(long)]
     share: Option<String>,
 }
 
-/// Does it; whether everything was well.
+/// Runs the subcommand; returns whether everything succeeded.
 ///
 /// # Errors
-/// Unusable input.
+/// The input is unusable.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     match &args.command {
         Command::Inspect(args) => run_inspect(args),
@@ -117,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     }
 }
 
-/// Inspects every file; those that can be read are shown even if others cannot.
+/// Inspects every file; readable files are shown even if others fail.
 fn run_inspect(args: &InspectArgs) -> Result<bool, Fault> {
     let options = args.trace.options(Remap::Error)?;
     let (mut good, mut bad) = (Vec::new(), Vec::new());
@@ -163,16 +164,16 @@ fn run_sample(args: &SampleArgs) -> Result<bool, Fault> {
     write(&mut reader, &args.file, &to, Some(sample), args.out.as_deref(), &args.trace)
 }
 
-/// `10s..20s`.
+/// Parses a window such as `10s..20s`.
 fn window(text: &str) -> Result<Sample, Diagnostic> {
     let Some((start, end)) = text.split_once("..") else {
-        return Err(Diagnostic::new(format!("`{text}` is no window of time"))
-            .help("--window takes two times, from the first up to but without the second: 10s..20s"));
+        return Err(Diagnostic::new(format!("`{text}` is not a window of time"))
+            .help("--window takes two times, start included and end excluded: 10s..20s"));
     };
     Ok(Sample::Window { start: time(start)?, end: time(end)? })
 }
 
-/// The format that a trace is read as, if it can be written.
+/// Format that a trace was read as, if it can be written.
 fn own_format(file: &Path, reader: &TraceReader) -> Result<String, Diagnostic> {
     let format = reader.notes().format;
     if written_formats().any(|written| written == format) {
@@ -180,10 +181,10 @@ fn own_format(file: &Path, reader: &TraceReader) -> Result<String, Diagnostic> {
     }
     let written: Vec<&str> = written_formats().collect();
     Err(Diagnostic::new(format!("the format `{format}` of {} cannot be written", file.display()))
-        .help(format!("--to chooses one of {}; csv can say everything", written.join(", "))))
+        .help(format!("choose --to from {}; csv can hold everything", written.join(", "))))
 }
 
-/// Opens a trace, once: it may be a pipe.
+/// Opens a trace once, as it may be a pipe.
 fn open(file: &Path, trace: &TraceArgs) -> Result<TraceReader, Diagnostic> {
     TraceReader::open(file, &trace.options(Remap::Error)?)
 }
@@ -206,7 +207,7 @@ fn write(
         None => print_with(|mut out| convert(reader, &options, &mut out))?,
     };
     drop(lines);
-    // What was lost or guessed; standard output may be the trace itself.
+    // Notes on losses and guesses; standard output may carry the trace itself.
     for warning in reader.notes().warnings().into_iter().chain(losses(&converted, to)) {
         tell!("note: {warning}");
     }
@@ -216,12 +217,12 @@ fn write(
 fn losses(converted: &Converted, to: &str) -> Vec<String> {
     let counts = [
         (converted.not_sampled, "requests are not in the sample".to_owned()),
-        (converted.unwritable, format!("requests left out: `{to}` cannot say them")),
-        (converted.times_cut, format!("times were cut to the unit of `{to}`")),
-        (converted.fua_lost, format!("requests lost their force unit access: `{to}` cannot say it")),
+        (converted.unwritable, format!("requests left out: `{to}` cannot represent them")),
+        (converted.times_cut, format!("times were truncated to the unit of `{to}`")),
+        (converted.fua_lost, format!("requests lost force unit access: `{to}` cannot represent it")),
     ];
     let mut lines = vec![format!("{} requests written", converted.written)];
     lines.extend(counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
-    lines.extend(converted.renamed.iter().map(|(old, new)| format!("the stream `{old}` is called `{new}`")));
+    lines.extend(converted.renamed.iter().map(|(old, new)| format!("the stream `{old}` was renamed `{new}`")));
     lines
 }

@@ -1,5 +1,4 @@
-//! What looks on at a run and writes a file: the log of requests, the file of requests, and the timeline of the
-//! device.
+//! Observers of a run that write a file: the log of requests, the file of requests, and the timeline of the device.
 
 mod requests;
 
@@ -20,21 +19,22 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use timeline::{Format, Show, Timeline};
 
-/// A file that remembers its first fault: a run does not end because its log cannot be written. Until it is whole its name
-/// ends in `.incomplete`; one that cannot be written to its end is removed, which also makes room for the result.
+/// Output file that remembers its first fault: a run does not end because its log cannot be written. Until the file is
+/// complete its name ends in `.incomplete`; a file that cannot be completed is removed, which makes room for the
+/// result.
 pub(crate) struct Sink {
     path: PathBuf,
     file: BufWriter<File>,
-    /// The temporary file's way into its place; `None` for a device or a pipe.
+    /// Temporary file to move into place; `None` for a device or a pipe.
     beside: Option<Beside>,
     fault: Option<io::Error>,
 }
 
 impl Sink {
-    /// Makes the file, in a folder that is there.
+    /// Creates the file in an existing folder.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The file cannot be created.
     pub(crate) fn create(path: &Path) -> Result<Sink, Fault> {
         let made = if path.exists() && !path.is_file() {
             File::options().write(true).open(path).map(|file| (None, file))
@@ -44,14 +44,14 @@ impl Sink {
         let (beside, file) = made.map_err(|fault| match fault.kind() {
             ErrorKind::ResourceBusy => Fault::Input(
                 Diagnostic::new(format!("another run is writing {}", path.display()))
-                    .help("every run needs a file of its own"),
+                    .help("give every run a file of its own"),
             ),
             _ => cannot_write(path, &fault),
         })?;
         Ok(Sink { path: path.to_owned(), file: BufWriter::new(file), beside, fault: None })
     }
 
-    /// Writes, unless an earlier write has failed.
+    /// Writes text, unless an earlier write has failed.
     pub(crate) fn write(&mut self, text: Arguments<'_>) {
         if self.fault.is_none()
             && let Err(fault) = self.file.write_fmt(text)
@@ -60,7 +60,7 @@ impl Sink {
         }
     }
 
-    /// The same of bytes.
+    /// Writes bytes, unless an earlier write has failed.
     pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
         if self.fault.is_none()
             && let Err(fault) = self.file.write_all(bytes)
@@ -74,7 +74,7 @@ impl Sink {
         self.beside = None;
     }
 
-    /// Writes out what is buffered, and gives the file its name.
+    /// Flushes the buffer, and gives the file its name.
     ///
     /// # Errors
     /// The first write that failed.
@@ -87,7 +87,7 @@ impl Sink {
         let settled = self.beside.take().map_or(Ok(()), Beside::settle);
         match self.fault.take().map_or(settled, Err) {
             Ok(()) => Ok(()),
-            // Where it could be made, the path is none the user should not have given.
+            // The file could be created, so the path itself was fine.
             Err(fault) => Err(Fault::Undelivered(cannot_write(&self.path, &fault).diagnostic())),
         }
     }
@@ -95,7 +95,7 @@ impl Sink {
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What fails is told when the file is finished.
+        // A failure is reported when the file is finished.
         self.write_bytes(bytes);
         Ok(bytes.len())
     }
@@ -105,29 +105,29 @@ impl Write for Sink {
     }
 }
 
-/// A log under way. Warm-up is logged too; the lines are in the order of completion.
+/// Log of requests being written. Warm-up is included; lines are in order of completion.
 #[derive(Clone)]
 pub(crate) struct RequestLog(Rc<RefCell<Sink>>);
 
 impl RequestLog {
-    /// Makes the file.
+    /// Creates the file.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The file cannot be created.
     pub(crate) fn create(path: &Path) -> Result<RequestLog, Fault> {
         Ok(RequestLog(Rc::new(RefCell::new(Sink::create(path)?))))
     }
 
-    /// Writes out what is buffered.
+    /// Flushes the buffer.
     ///
     /// # Errors
-    /// The log is not whole.
+    /// The log is incomplete.
     pub(crate) fn finish(&self) -> Result<(), Fault> {
         self.0.borrow_mut().finish()
     }
 }
 
-/// fio's number of a direction.
+/// Code of a direction in fio's logs.
 const fn direction(op: IoOp) -> u8 {
     match op {
         IoOp::Read => 0,
@@ -152,7 +152,7 @@ impl Observer for RequestLog {
     }
 }
 
-/// A timeline, and where it goes.
+/// Timeline, and its output file.
 pub(crate) struct TimelineFile {
     sink: Sink,
     format: Format,
@@ -160,10 +160,10 @@ pub(crate) struct TimelineFile {
 }
 
 impl TimelineFile {
-    /// Makes the file: Perfetto's own format if its name ends so, else Chrome's.
+    /// Creates the file: in Perfetto's own format if its name ends in `.pftrace`, else in Chrome's.
     ///
     /// # Errors
-    /// It cannot be made, or the system cannot be read.
+    /// The file cannot be created, or the system cannot be read.
     pub(crate) fn create(path: &Path, show: Show, plan: &Plan) -> Result<TimelineFile, Fault> {
         let is_pftrace = path.extension().is_some_and(|ending| ending == "pftrace");
         Ok(TimelineFile {
@@ -173,29 +173,29 @@ impl TimelineFile {
         })
     }
 
-    /// What looks on at the run for it.
+    /// Observers that feed the timeline.
     pub(crate) fn observers(&self) -> Observers {
         self.timeline.observers()
     }
 
-    /// Writes the file, with the series of a result as curves; what a reader must know of events that it does not hold.
+    /// Writes the file, with the series of a result as curves; returns notes on events that it omits.
     ///
     /// # Errors
-    /// The file is not whole.
+    /// The file is incomplete.
     pub(crate) fn finish(mut self, document: &Document) -> Result<Vec<String>, Fault> {
-        // The sink remembers what fails.
+        // The sink remembers failures.
         let told = self.timeline.write(document, self.format, &mut self.sink).unwrap_or_default();
         self.sink.finish()?;
         Ok(told)
     }
 }
 
-/// What `--timeline-show` asks for.
+/// Parses `--timeline-show`.
 ///
 /// # Errors
-/// Anything but `all`, `slowest` and a window.
+/// The text is not `all`, `slowest` or a window.
 pub(crate) fn show(text: &str) -> Result<Show, Fault> {
-    let help = "`all`, `window=1ms..2ms`, or `slowest`: what was going on around the slowest request";
+    let help = "give `all`, `window=1ms..2ms`, or `slowest` for the surroundings of the slowest request";
     ::timeline::show(text)
         .map_err(|what| Fault::Input(at("--timeline-show", text, Diagnostic::new(what).help(help))))
 }

@@ -1,16 +1,16 @@
-//! Whether standard output was closed when the process began. Rust's runtime opens `/dev/null` in the place of a closed one before `main`, and what is
-//! written there is lost without a fault; so the look comes before the runtime's.
+//! Detects whether standard output was closed when the process began. Rust's runtime opens `/dev/null` in its place
+//! before `main`, and writes to it are lost without an error. So the check runs before the runtime starts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether it was closed; where that cannot be seen, it was not.
+/// Returns whether standard output was closed; false where that cannot be detected.
 pub(crate) fn is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
-// SAFETY: what stands in `.init_array` are functions of the C ABI that run once before `main`, on the only thread; this one makes a
+// SAFETY: functions in `.init_array` have the C ABI and run once before `main`, on the only thread. This one makes a
 // system call that changes nothing and stores a flag, and needs nothing of the runtime.
 #[cfg(target_os = "linux")]
 #[used]

@@ -1,5 +1,4 @@
-//! What is written: to standard output, to files that appear whole or not at all, and to terminals, whose cursor
-//! and colours no text moves.
+//! Output: to standard output, to files that appear whole or not at all, and to terminals, without control characters.
 
 mod closed;
 mod overlap;
@@ -14,7 +13,8 @@ use outside::{filled, remedy};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-/// Writes the text and a line feed to standard output, without bytes that would move a terminal's cursor. A reader that has closed its end is not an error.
+/// Writes the text and a line feed to standard output, without terminal escapes. A reader that has closed its end is
+/// not an error.
 ///
 /// # Errors
 /// Standard output cannot be written.
@@ -74,10 +74,11 @@ fn cannot_print(fault: &io::Error) -> Fault {
     Fault::Undelivered(what.help(remedy(Path::new("standard output"), fault.kind())))
 }
 
-/// Writes a long text to standard output: a reader that has seen enough ends the program. A terminal gets no bytes that would move its cursor.
+/// Writes a long text to standard output, without escapes if it is a terminal. A reader that closes its end ends the
+/// program.
 ///
 /// # Errors
-/// Standard output cannot be written, and whatever `fill` refuses.
+/// Standard output cannot be written, or `fill` fails.
 pub(crate) fn print_with<T>(fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>) -> Result<T, Fault> {
     refuse_closed()?;
     let inner: Box<dyn Write> =
@@ -102,10 +103,10 @@ impl Write for Stdout {
     }
 }
 
-/// Refuses a path where no file can be, before there is anything to write.
+/// Refuses a path that cannot be a file, before any work.
 ///
 /// # Errors
-/// Its folder is not there, or it is a folder.
+/// The folder does not exist, or the path is a folder.
 pub(crate) fn refuse_no_place(path: &Path) -> Result<(), Fault> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if path.is_dir() {
@@ -117,10 +118,10 @@ pub(crate) fn refuse_no_place(path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Bytes of a line that is shown before its end is known: *chosen*.
+/// Bytes of a line that are shown before its end is known: *chosen*.
 const LONGEST: usize = 64 << 10;
 
-/// Passes on whole lines, or what there is of one when it is flushed.
+/// Writer that passes on whole lines, and a partial line when flushed.
 struct Shown<W> {
     inner: W,
     held: Vec<u8>,

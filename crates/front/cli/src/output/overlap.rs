@@ -1,28 +1,30 @@
-//! Files that a command reads, and files that it writes: one that is both, or two that are one, would be lost.
+//! Refuses overlap of the files that a command reads and writes: a file that is both, or two outputs that are one,
+//! would be lost.
 //!
-//! Files are told apart by what they are, not by how they are spelled: a relative path, a symbolic link and a hard link lead to the same file.
+//! Files are compared by identity, not by spelling: a relative path, a symbolic link and a hard link may be the same
+//! file.
 
 use super::Fault;
 use config::Diagnostic;
 use std::path::{Component, Path, PathBuf};
 
-/// Texts that name further files, by their endings; all others are data.
+/// Extensions of text files that may name further files; all others are data.
 const TEXTS: [&str; 7] = ["toml", "fio", "ini", "job", "xml", "txt", "lst"];
-/// Bytes of a text that is looked through.
+/// Bytes of a text that are searched.
 const MOST_BYTES: u64 = 1 << 20;
-/// Texts that name texts, deep.
+/// Maximum nesting of texts that name texts.
 const DEPTH: u32 = 4;
 
-/// What a path leads to.
+/// Identity of the file at a path.
 #[derive(Debug, PartialEq, Eq)]
 enum Identity {
-    /// A file that is there: its device and number, or its canonical path where files have none.
+    /// Existing file: its device and inode, or its canonical path where files have none.
     File(String),
-    /// One that is not there yet: its path from the canonical folder that is.
+    /// File to be created: its path below the nearest canonical folder.
     Absent(PathBuf),
 }
 
-/// File that a path leads to; none for a pipe or a device such as `/dev/null`, where writing loses nothing.
+/// Identity of the file at a path; `None` for a pipe or a device such as `/dev/null`, where writing loses nothing.
 fn identity(path: &Path) -> Option<Identity> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() => Some(Identity::File(number(path, &found)?)),
@@ -42,7 +44,7 @@ fn number(path: &Path, _: &std::fs::Metadata) -> Option<String> {
     Some(std::fs::canonicalize(path).ok()?.display().to_string())
 }
 
-/// The path below the nearest folder that is there. A link that leads nowhere is the file that it would make.
+/// Path below the nearest existing folder. A dangling link is the file that it would create.
 fn absent(path: &Path) -> Option<PathBuf> {
     let path = match std::fs::read_link(path) {
         Ok(target) => path.parent().unwrap_or(Path::new("")).join(target),
@@ -61,7 +63,7 @@ fn absent(path: &Path) -> Option<PathBuf> {
     Some(whole)
 }
 
-/// Files of a command, each with what names it.
+/// Files of a command, each with the argument that names it.
 #[derive(Default)]
 pub(crate) struct Files {
     read: Vec<(String, PathBuf)>,
@@ -69,25 +71,26 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// A file that is read.
+    /// Adds a file that is read.
     pub(crate) fn reads(mut self, by: &str, path: &Path) -> Files {
         self.read.push((by.to_owned(), path.to_owned()));
         self
     }
 
-    /// Files that an argument names, whole or in part (`A+B`, `@LIST`, `tatp:popularity=FILE`), with those that such a text names itself.
+    /// Adds files that an argument names, whole or in part (`A+B`, `@LIST`, `tatp:popularity=FILE`), and files named in
+    /// those.
     pub(crate) fn reads_named(mut self, by: &str, argument: &str) -> Files {
         self.find(by, argument, Path::new(""), DEPTH);
         self
     }
 
-    /// A file that is written, if there is one.
+    /// Adds a file that is written, if given.
     pub(crate) fn writes(mut self, by: &str, path: Option<&Path>) -> Files {
         self.written.extend(path.map(|path| (by.to_owned(), path.to_owned())));
         self
     }
 
-    /// Files of a folder that are written, if there is one.
+    /// Adds files that are written into a folder, if given.
     pub(crate) fn writes_in(mut self, by: &str, folder: Option<&Path>, names: &[&str]) -> Files {
         let of = |folder: &Path| names.iter().map(|name| (by.to_owned(), folder.join(name))).collect();
         self.written.extend(folder.map_or_else(Vec::new, of));
@@ -109,7 +112,7 @@ impl Files {
         }
     }
 
-    /// Files that a file names.
+    /// Adds files that a file names.
     fn find_in(&mut self, by: &str, path: &Path, depth: u32, is_list: bool) {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let is_text = is_list || TEXTS.iter().any(|known| known.eq_ignore_ascii_case(ending));
@@ -124,10 +127,10 @@ impl Files {
         }
     }
 
-    /// Refuses files that are both read and written, and two that are written to one place.
+    /// Refuses files that are both read and written, and two outputs that are the same file.
     ///
     /// # Errors
-    /// There are such.
+    /// Such files exist.
     pub(crate) fn apart(&self) -> Result<(), Fault> {
         let of = |files: &[(String, PathBuf)]| -> Vec<Option<Identity>> {
             files.iter().map(|(_, path)| identity(path)).collect()

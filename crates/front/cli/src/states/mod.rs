@@ -1,5 +1,4 @@
-//! Where states are kept: in a file of the user's, in a folder that any number of runs share, in the memory of a
-//! sweep.
+//! Storage of states: in a file of the user's, in a folder shared by any number of runs, or in the memory of a sweep.
 
 mod shared;
 
@@ -16,15 +15,15 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// What a machine does anew in each run, whatever states are kept.
+/// Work that a machine repeats in each run, whatever states are kept.
 fn done_anew(loaded: &Loaded) -> Option<&'static str> {
     loaded.spec.memory.iter().find_map(|part| part.spec.done_anew())
 }
 
-/// Refuses to keep the state of a machine that has none; what is not part of the state that it has.
+/// Refuses to keep the state of a machine without one; returns the part of the machine that a state does not cover.
 ///
 /// # Errors
-/// There is no drive, and no memory that is filled.
+/// The machine has neither a drive nor memory that is filled.
 pub(crate) fn left_out(
     option: &str,
     plan: &Plan,
@@ -36,22 +35,22 @@ pub(crate) fn left_out(
     let what =
         format!("{option}: `{}` has no drive and no filled memory whose state could be kept", loaded.name);
     let why = done_anew(loaded).unwrap_or(
-        "a state is that of a drive after preconditioning, or of a server's memory after it was filled",
+        "a state is that of a drive after preconditioning, or of server memory after filling",
     );
     Err(Diagnostic::new(what).help(why))
 }
 
-/// `--load-state`.
+/// States of `--load-state`.
 pub(crate) struct Given {
     name: String,
     kept: Vec<Kept>,
 }
 
 impl Given {
-    /// Reads a file.
+    /// Reads a state file.
     ///
     /// # Errors
-    /// It cannot be read, or is no state, or not a whole one.
+    /// The file cannot be read, or is not a complete state file.
     pub(crate) fn read(path: &Path) -> Result<Given, Diagnostic> {
         let name = path.display().to_string();
         let file = std::fs::read(path).map_err(|fault| {
@@ -77,26 +76,26 @@ impl States for Given {
         fault: Diagnostic,
     ) -> Result<Option<Box<dyn Place + 'a>>, Diagnostic> {
         let what = format!("{}: {}", self.name, fault.what);
-        Err(Diagnostic::new(what).help("remove it and save it again: none of its contents can be trusted"))
+        Err(Diagnostic::new(what).help("remove the file and save the state again: it is damaged"))
     }
 }
 
-/// `--save-state`: the file appears, whole, as soon as the last of the states is there.
+/// States of `--save-state`: the file appears, whole, once the last state is available.
 pub(crate) struct Saved {
     path: PathBuf,
-    /// The file beside its place, until it is written.
+    /// Temporary file beside the path, until it is written.
     file: RefCell<Option<(Beside, File)>>,
-    /// The states that it is to have, and those that it has by now.
+    /// States to be saved, and those available so far.
     wanted: RefCell<Vec<Option<StateSpec>>>,
     kept: RefCell<Vec<Kept>>,
     done: RefCell<Option<Result<(), Fault>>>,
 }
 
 impl Saved {
-    /// Makes sure that the file can be written.
+    /// Checks that the file can be written.
     ///
     /// # Errors
-    /// It cannot.
+    /// The file cannot be written.
     pub(crate) fn open(path: &Path) -> Result<Saved, Fault> {
         let file = Beside::hidden(path).map_err(|fault| cannot_write(path, &fault))?;
         Ok(Saved {
@@ -108,15 +107,15 @@ impl Saved {
         })
     }
 
-    /// Whether it was written.
+    /// Checks that the file was written.
     ///
     /// # Errors
-    /// It could not be.
+    /// The file was not written.
     pub(crate) fn finish(self) -> Result<(), Fault> {
         self.done.into_inner().unwrap_or_else(|| {
             let what = format!("no state was saved in {}", self.path.display());
             Err(Diagnostic::new(what)
-                .help("a state has its trace's content in its name: give `flash.precondition.trace.file` a file that can be read again")
+                .help("a state is identified by the content of its trace: give `flash.precondition.trace.file` a file that can be read twice")
                 .into())
         })
     }
@@ -140,7 +139,7 @@ struct PlaceInFile<'a> {
 }
 
 impl Place for PlaceInFile<'_> {
-    /// The states of a run come in the order in which it said that it wants them.
+    /// Keeps a state; a run delivers states in the order in which it asked for them.
     fn keep(self: Box<Self>, state: &State) {
         let Saved { path, file, wanted, kept, done } = self.saved;
         let mut kept = kept.borrow_mut();
@@ -155,24 +154,24 @@ impl Place for PlaceInFile<'_> {
     }
 }
 
-/// The word for no folder, and no sharing.
+/// Value that disables the cache folder and sharing.
 const NONE: &str = "none";
 
-/// The folder of `--state-cache`; `None` for the word that says none.
+/// Folder of `--state-cache`; `None` for the value that disables it.
 pub(crate) fn folder_of(text: &Path) -> Option<&Path> {
     (text != Path::new(NONE)).then_some(text)
 }
 
-/// `--state-cache`.
+/// Folder of `--state-cache`.
 pub(crate) struct Folder {
     folder: PathBuf,
 }
 
 impl Folder {
-    /// A folder, made if it is not there.
+    /// Opens a folder, creating it if needed.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The folder cannot be created.
     pub(crate) fn open(folder: &Path) -> Result<Folder, Fault> {
         make_folder(folder).map_err(|fault| cannot_write(folder, &fault))?;
         Ok(Folder { folder: folder.to_owned() })
@@ -182,10 +181,10 @@ impl Folder {
         self.folder.join(format!("{}.state", wanted.digest()))
     }
 
-    /// The state, if it is there. One that is not what was written, as after a loss of power, is told and made again.
+    /// Reads a state, if cached. A damaged one, as after a loss of power, is reported and made again.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     fn get(&self, wanted: &StateSpec) -> Result<Option<State>, Diagnostic> {
         let path = self.path(wanted);
         let name = path.display().to_string();
@@ -203,17 +202,17 @@ impl Folder {
             }
             Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(None),
             Err(fault) => Err(Diagnostic::new(format!("cannot read {name}: {fault}"))
-                .help("--state-cache names another folder, or none")),
+                .help("give --state-cache a different folder, or `none`")),
         }
     }
 
-    /// Tells that a state contradicts itself and is made again.
+    /// Reports that a state contradicts itself and is made again.
     fn refuse(&self, wanted: &StateSpec, fault: &Diagnostic) {
         made_again(&self.path(wanted).display().to_string(), fault);
     }
 
-    /// Puts a state in, whole or not at all. Who puts the same one in at the same time writes the same bytes. If there is no room,
-    /// that is said, and the run goes on: it has its state.
+    /// Stores a state, whole or not at all. Concurrent writers of the same state write the same bytes. If the disk is
+    /// full, that is reported and the run goes on: it has its state.
     fn put(&self, wanted: &StateSpec, state: &State) {
         let kept = Kept { spec: wanted.clone(), state: state.clone() };
         if let Err(fault) = write_durable(&self.path(wanted), &write(&[kept])) {

@@ -1,4 +1,4 @@
-//! States that runs of one command share: in memory, and in a folder if there is one.
+//! States shared by the runs of one command: in memory, and in a folder if given.
 
 use super::{Folder, folder_of};
 use crate::output::Fault;
@@ -11,22 +11,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes of states that are kept at a time; one is kept whatever its size.
+/// Bytes of states kept at a time; one state is kept whatever its size.
 const MOST_BYTES: usize = 1 << 30;
-/// Runs of which it is looked beforehand which states they want: of more, states are kept as if others still wanted them.
+/// Number of runs whose states are counted beforehand. Above it, every state is kept as if others still wanted it.
 const MOST_LOOKED_AT: usize = 2_000;
-/// How often a run that waits for another's state looks whether it is to stop.
+/// Poll interval for stop requests while waiting for a state.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What decides which states a run of a sweep asks for: overrides, seed, workloads.
+/// Inputs that decide which states a run of a sweep asks for: overrides, seed, workloads.
 type Asking<'p> = (&'p [String], u64, &'p [String]);
 
-/// How many of these runs want each state, by its digest; `None` for more runs than are looked at.
+/// Number of runs that want each state, by its digest; `None` above [`MOST_LOOKED_AT`] runs.
 fn expected<'p>(plans: impl ExactSizeIterator<Item = &'p Plan>) -> Option<BTreeMap<String, usize>> {
     if plans.len() > MOST_LOOKED_AT {
         return None;
     }
-    // Of a system without servers, runs of several workloads want the same.
+    // Without servers, runs of different workloads want the same states.
     let mut known: BTreeMap<Asking<'_>, Option<Vec<String>>> = BTreeMap::new();
     let mut wanted = BTreeMap::new();
     for plan in plans {
@@ -45,19 +45,20 @@ fn expected<'p>(plans: impl ExactSizeIterator<Item = &'p Plan>) -> Option<BTreeM
     Some(wanted)
 }
 
-/// The digests of the states that a run asks for, and whether its system has servers.
+/// Digests of the states that a run asks for, and whether its system has servers.
 fn digests(plan: &Plan) -> (Vec<String>, bool) {
-    // What cannot run is told by its run.
+    // A plan that cannot run is reported by its run.
     let Ok(loaded) = machine::load(&plan.system, &plan.set) else { return (Vec::new(), false) };
     let wanted = Wanted::of(plan, &loaded).map(|wanted| wanted.all()).unwrap_or_default();
     let digests = wanted.iter().flatten().map(StateSpec::digest).collect();
     (digests, !loaded.spec.cpu.is_empty())
 }
 
-/// What runs of these plans share, if all are known, with the folder of `--state-cache` if it is given; nothing for the word that says none.
+/// States shared by the runs of these plans, if all are known, with the folder of `--state-cache` if given; `None` if
+/// sharing is disabled.
 ///
 /// # Errors
-/// The folder cannot be made.
+/// The folder cannot be created.
 pub(crate) fn shared<'p>(
     cache: Option<&Path>,
     plans: Option<impl ExactSizeIterator<Item = &'p Plan>>,
@@ -79,20 +80,20 @@ pub(crate) struct Shared {
 
 struct Known {
     states: BTreeMap<String, Held>,
-    /// Runs that have no state yet, by the digest of the one that they want; `None` if nobody has counted.
+    /// Runs without a state so far, by the digest of the state that they want; `None` if not counted.
     left: Option<BTreeMap<String, usize>>,
     turn: u64,
 }
 
 enum Held {
-    /// Somebody makes it.
+    /// A run is making the state.
     Awaited,
-    /// It is there, and was asked for at this turn.
+    /// The state is available; the turn of its last use.
     There(State, u64),
 }
 
 impl Shared {
-    /// No states yet. `left` are the runs that will ask ([`expected`]).
+    /// Starts without states. `left` counts the runs that will ask ([`expected`]).
     fn new(folder: Option<Folder>, left: Option<BTreeMap<String, usize>>) -> Shared {
         let known = Known { states: BTreeMap::new(), left, turn: 0 };
         Shared { folder, known: Mutex::new(known), changed: Condvar::new() }
@@ -102,7 +103,8 @@ impl Shared {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state as others have left it, or whether to make it for others as well; `None` if a stop came while somebody made it.
+    /// State left by a different run, or whether to make it for others as well; `None` if stopped while another run
+    /// makes it.
     fn ask(&self, digest: &str, stop: &AtomicBool) -> Option<Result<State, bool>> {
         let mut known = self.known();
         loop {
@@ -133,7 +135,7 @@ impl Shared {
         }
     }
 
-    /// What is awaited is there, or will not come.
+    /// Resolves an awaited state: it is available, or will not come.
     fn settle(&self, digest: &str, state: Option<&State>) {
         let mut known = self.known();
         known.states.remove(digest);
@@ -147,7 +149,7 @@ impl Shared {
 }
 
 impl Known {
-    /// Counts a run that has its state, or makes it; whether others will want the same.
+    /// Counts a run that has its state or makes it; returns whether others will want the same.
     fn served(&mut self, digest: &str) -> bool {
         self.turn += 1;
         let Some(left) = &mut self.left else { return true };
@@ -158,7 +160,7 @@ impl Known {
         others > 0
     }
 
-    /// Lets go of the states that nobody has asked for longest, but not of this one.
+    /// Evicts the least recently used states, except this one.
     fn make_room(&mut self, digest: &str) {
         loop {
             let there = self.states.iter().filter_map(|(digest, held)| match held {
@@ -183,7 +185,7 @@ impl States for Shared {
             Some(Ok(state)) => return Ok(Found::There(state)),
             Some(Err(awaited)) => awaited,
         };
-        // It goes away empty if the folder's is damaged: others must not wait.
+        // If the folder's copy is damaged, the place is dropped empty: others must not wait.
         let mut place = Awaited { shared: self, wanted: wanted.clone(), digest, awaited };
         let kept = self.folder.as_ref().map(|folder| folder.get(wanted)).transpose()?.flatten();
         if let Some(state) = kept {
@@ -199,7 +201,7 @@ impl States for Shared {
         wanted: &StateSpec,
         fault: Diagnostic,
     ) -> Result<Option<Box<dyn Place + 'a>>, Diagnostic> {
-        // What runs of this command have made is sound.
+        // States made by runs of this command are sound.
         let Some(folder) = &self.folder else { return Err(fault) };
         folder.refuse(wanted, &fault);
         let digest = wanted.digest();
@@ -212,7 +214,7 @@ struct Awaited<'a> {
     shared: &'a Shared,
     wanted: StateSpec,
     digest: String,
-    /// Whether others wait for it.
+    /// Whether other runs wait for the state.
     awaited: bool,
 }
 

@@ -172,8 +172,8 @@ fn a_recording_is_summed_up_and_its_replay_makes_these_calls() {
     let out = folder.path().join("t.strace").display().to_string();
     for said in [
         "`/bin/sh` ended: exit status: 3",
-        "1 thread, 2 files; calls that are replayed: 2 read (2097B), 3 write (8201B), 2 sync, 4 other",
-        "1 calls failed in the log: skipped",
+        "1 thread, 2 files; replayed calls: 2 read (2097B), 3 write (8201B), 2 sync, 4 other",
+        "1 calls had failed: skipped",
         "1 calls of `newcall`: skipped (unknown=skip)",
         &format!("written to {out}"),
         &format!("nandscape run pm9a3 --workload strace:file={out},unknown=skip"),
@@ -246,7 +246,7 @@ fn what_cannot_be_recorded_leaves_no_recording() {
     }
     let absent = captured(folder.path(), LOG, &["nandscape-no-such-program"]);
     assert_eq!(absent.code, Some(2), "{}", absent.stderr);
-    assert!(absent.stderr.contains("there is no program `nandscape-no-such-program`"), "{}", absent.stderr);
+    assert!(absent.stderr.contains("program `nandscape-no-such-program` not found"), "{}", absent.stderr);
     let mut left: Vec<_> =
         folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
@@ -257,7 +257,7 @@ fn what_cannot_be_recorded_leaves_no_recording() {
         &["cannot write", "create it first"],
     );
     let here = folder.path().display().to_string();
-    refused(&["trace", "capture", "--syscalls", "--out", &here, "--", "/bin/sh"], &["is no file", "--out"]);
+    refused(&["trace", "capture", "--syscalls", "--out", &here, "--", "/bin/sh"], &["is not a regular file", "--out"]);
     let limit = nandscape(&["trace", "capture", "--syscalls", "--limit", "5", "--", "/bin/sh"]);
     assert_eq!(limit.code, Some(2), "{}", limit.stderr);
 }

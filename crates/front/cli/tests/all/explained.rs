@@ -82,7 +82,7 @@ fn what_cannot_be_kept_or_written_is_refused_before_the_run() {
     run(&csv, "sample=0", &["at least 1"]);
     run(&csv, "window=5ms", &["two times"]);
     run(&csv, "window=5ms..1ms", &["not after"]);
-    run(&csv, "window=5..6ms", &["`5` is no time"]);
+    run(&csv, "window=5..6ms", &["`5` is not a time"]);
     run(&odd, "all", &["r.xlsx", ".csv or .parquet"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -99,7 +99,7 @@ fn a_timeline_of_no_span_is_refused_before_the_run() {
     run("slowest=3", &["`slowest` takes no value"]);
     run("window", &["two times"]);
     run("window=5ms..1ms", &["not after"]);
-    run("everything", &["nothing is called `everything`", "`all`"]);
+    run("everything", &["unknown value `everything`", "`all`"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -306,7 +306,7 @@ fn a_document_that_cannot_be_run_again_is_not_tried() {
     arguments.extend(TINY);
     arguments.extend(["--workload", "fio:rw=randread,bs=4k,number_ios=100", "--json"]);
     let document = nandscape(&arguments).well().json();
-    for (lost, said) in [("workload", "no `workload`"), ("spec", "no `spec`"), ("io", "no figure")] {
+    for (lost, said) in [("workload", "no `workload`"), ("spec", "no `spec`"), ("io", "no metric")] {
         let mut document = document.clone();
         document.as_object_mut().unwrap().remove(lost);
         let result = file(folder.path(), "lost.json", document.to_string());

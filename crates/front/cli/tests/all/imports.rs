@@ -102,8 +102,8 @@ fn mqsims_own_drive_is_mqsim_default() {
         told[..at].lines().rev().find(|line| !line.starts_with("  ") && !line.is_empty()).unwrap().to_owned()
     };
     assert_eq!(class_of("Flash_Channel_Count"), "carried");
-    assert_eq!(class_of("GC_Hard_Threshold"), "means something else here");
-    assert_eq!(class_of("Preferred_suspend_erase_time_for_read"), "a bug, or without effect, there");
+    assert_eq!(class_of("GC_Hard_Threshold"), "different here");
+    assert_eq!(class_of("Preferred_suspend_erase_time_for_read"), "bug or without effect there");
     assert_eq!(class_of("CMT_Sharing_Mode"), "not modelled here");
 }
 
@@ -129,9 +129,9 @@ fn a_pair_runs_as_it_is_and_as_what_is_imported_alike() {
     assert_eq!((&io["read"]["requests"], &io["write"]["requests"]), (&300.into(), &300.into()));
     assert_eq!(direct["spec"]["flash"]["precondition"]["analytic"]["share"], 0.8);
     let warnings = direct["warnings"].to_string();
-    assert!(warnings.contains("a bug, or without effect, there: Intensity"), "{warnings}");
+    assert!(warnings.contains("bug or without effect there: Intensity"), "{warnings}");
     assert!(
-        warnings.contains("not modelled here: ") || warnings.contains("means something else here: "),
+        warnings.contains("not modelled here: ") || warnings.contains("different here: "),
         "{warnings}"
     );
     // Each scenario in its turn, as there.
@@ -158,7 +158,7 @@ fn a_trace_of_a_scenario_lies_beside_its_file() {
         (&2.into(), &1.into())
     );
     let warnings = result["warnings"].to_string();
-    assert!(warnings.contains("not 50 % of it") && warnings.contains("takes times for ns"), "{warnings}");
+    assert!(warnings.contains("not 50 % of it") && warnings.contains("treats times as ns"), "{warnings}");
     std::fs::remove_file(folder.path().join("t.trace")).unwrap();
     let gone = nandscape(&["run", &drive, "--workload", &load]);
     assert_eq!(gone.code, Some(2));
@@ -190,11 +190,11 @@ fn what_cannot_be_imported_is_one_diagnostic() {
         (&["import", "mqsim", &drive, &load, "--scenario", "3"], "has no scenario 3"),
         (&["run", &drive, "--workload", &second], "has no scenario 3"),
         (&["run", &drive, "--workload", &load, "--json"], "scenario=1"),
-        (&["run", &drive, "--workload", &load, "--workload", &load], "one run has one"),
+        (&["run", &drive, "--workload", &load, "--workload", &load], "a run takes one"),
         (&["run", "d16", "--workload", &load], "give its drive too"),
         (&["import", "simplessd", &svg], "its root must be <simplessd>"),
         (&["import", "fio-json", &svg], "is not JSON"),
-        (&["import", "fio-json", &own], "read it as it is"),
+        (&["import", "fio-json", &own], "read it directly"),
     ] {
         let done = nandscape(arguments);
         assert_eq!(done.code, Some(2), "{arguments:?}: {}", done.stderr);
@@ -377,7 +377,7 @@ fn a_result_is_printed_as_fio_prints_its_own_and_reads_back() {
         assert!(metric["key"].as_str().unwrap().starts_with("io.") && relative.abs() < 0.008, "{metric}");
     }
     let text = nandscape(&["diff", &back, &ours]).well().stdout;
-    assert!(text.contains("one of them was measured"), "{text}");
+    assert!(text.contains("one result was measured"), "{text}");
     let page = folder.path().join("page.html").display().to_string();
     nandscape(&["report", &back, &ours, "-o", &page]).well();
     nandscape(&["report", &back, "-o", &page]).well();
@@ -391,7 +391,7 @@ fn one_form_of_a_result_is_asked_for() {
         arguments.extend(options);
         let done = nandscape(&arguments);
         assert_eq!(done.code, Some(2));
-        assert!(done.stderr.contains("want different forms"), "{}", done.stderr);
+        assert!(done.stderr.contains("ask for different forms"), "{}", done.stderr);
     }
     assert_eq!(nandscape(&["run", "d16", "--workload", "randread", "--output-format", "xml"]).code, Some(2));
 }

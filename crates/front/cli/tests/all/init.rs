@@ -140,7 +140,7 @@ fn a_skeleton_has_units_meaning_and_source() {
 fn a_file_that_is_there_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let mine = file(folder.path(), "mine.toml", "sim.fold = true\n");
-    refused(&["init", &mine, "--like", "d16"], &["mine.toml is there already", "another name"]);
+    refused(&["init", &mine, "--like", "d16"], &["mine.toml already exists", "different name"]);
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), "sim.fold = true\n");
     refused(&["init", "new.toml", "--like", "d61"], &["unknown preset `d61`", "did you mean `d16`"]);
     assert!(!Path::new("new.toml").exists());

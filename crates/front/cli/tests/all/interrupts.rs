@@ -165,7 +165,7 @@ fn a_termination_and_a_hang_up_are_as_an_interrupt() {
         send(signal, &child);
         let (code, stdout, stderr) = end(child);
         assert_eq!(code, Some(1), "{signal}: {stderr}");
-        assert!(stderr.contains(&format!("{said}: ending what is under way")), "{signal}: {stderr}");
+        assert!(stderr.contains(&format!("{said}: finishing with a partial result")), "{signal}: {stderr}");
         let document: Value = serde_json::from_str(&stdout).unwrap();
         assert_eq!((&document["partial"], &document["ok"]), (&Value::Bool(true), &Value::Bool(false)));
         assert_eq!(files(Path::new(&out)), ["result.json", "spec.toml"]);
@@ -217,7 +217,7 @@ fn a_sweep_ends_with_the_table_of_what_is_there() {
     until(&mut child, "the short runs had ended", has_three);
     let (code, _, stderr) = interrupt(child);
     assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains("3 of 6 runs are well"), "{stderr}");
+    assert!(stderr.contains("3 of 6 runs succeeded"), "{stderr}");
     let table = std::fs::read_to_string(out.join("summary.csv")).unwrap();
     assert_eq!(table.matches(",not run,").count(), 3, "{table}");
 }

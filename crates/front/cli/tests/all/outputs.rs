@@ -202,7 +202,7 @@ fn the_manual_names_the_folder_that_is_missing() {
     let missing = folder.path().join("man").display().to_string();
     let done = nandscape(&["man", &missing]);
     assert_eq!(done.code, Some(2));
-    assert!(done.stderr.contains(&format!("the folder `{missing}` is not there")), "{}", done.stderr);
+    assert!(done.stderr.contains(&format!("the folder `{missing}` does not exist")), "{}", done.stderr);
     let taken = file(folder.path(), "taken", "");
     let done = nandscape(&["man", &taken]);
     assert!(done.code == Some(2) && done.stderr.contains("is a file"), "{}", done.stderr);

@@ -29,7 +29,7 @@ fn one_two_and_more_results_are_drawn_and_a_file_that_is_there_is_replaced() {
     let [a, b] = runs(folder.path());
     std::fs::write(folder.path().join("page.html"), "old").unwrap();
     let one = page(&[&b], folder.path());
-    assert!(one.starts_with("<!doctype html>") && one.contains("How many requests take longer"));
+    assert!(one.starts_with("<!doctype html>") && one.contains("Latency distribution"));
     // What was set for the run stands in the spec, and in the command that repeats it.
     assert!(one.contains("set for this run; [&quot;600us&quot;] as shipped"), "the spec");
     assert!(one.contains("--set &#39;flash.cell.program=[&quot;1.2ms&quot;]&#39;"), "the command");
@@ -109,20 +109,20 @@ fn what_cannot_be_drawn_is_refused_and_nothing_written() {
     std::fs::create_dir_all(empty.join("runs")).unwrap();
     let cases = [
         (path("a.json", "{"), "is not JSON"),
-        (path("b.json", "{}"), "is no result document"),
+        (path("b.json", "{}"), "is not a result document"),
         (path("c.json", "{\"schema\":\"nandscape.result/3\"}"), "is newer than what this program reads"),
         (path("d.json", "[1]"), "has no column `run`"),
         (path("e.csv", "a,b\n1,2\n"), "has no column `run`"),
         (path("f.csv", "run,state\n"), "no rows"),
-        (path("g.csv", "run,state\n1\n"), "is no table"),
-        (empty.display().to_string(), "its sweep has not ended"),
+        (path("g.csv", "run,state\n1\n"), "is not a CSV table"),
+        (empty.display().to_string(), "its sweep has not finished"),
         (folder.path().join("nothing").display().to_string(), "cannot read"),
     ];
     for (path, said) in &cases {
         refused(&["report", path, "-o", &out], &[said]);
     }
     let table = path("h.csv", "run,state,x\n0,ok,1\n");
-    refused(&["report", &a, &table, "-o", &out], &["is a sweep, which is drawn alone"]);
+    refused(&["report", &a, &table, "-o", &out], &["is a sweep, which cannot be drawn with other results"]);
     refused(&["report", &a, "-o", "no/where/a.html"], &["no/where/a.html"]);
     assert!(!Path::new(&out).exists());
 }
@@ -208,7 +208,7 @@ fn what_is_no_result_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [
         ("a.json", "{\"schema\":\"nandscape.diff/1\"}", "not a `nandscape.result/2`"),
-        ("b.json", "[1, 2]", "is no result document"),
+        ("b.json", "[1, 2]", "is not a result document"),
         ("c.json", "{", "is not JSON"),
     ];
     for (name, text, said) in cases {
@@ -249,11 +249,11 @@ fn constants_are_shown_with_what_they_are_and_parts_without() {
     ] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
-    assert!(!text.contains("Without a table"), "{text}");
+    assert!(!text.contains("Components without constants"), "{text}");
     let text = nandscape(&["explain", "energy", "optane"]).well().stdout;
     assert!(text.contains("\ngpu.energy\n") && text.contains("no total:\n  memory.dram.energy"), "{text}");
     let text = nandscape(&["explain", "energy", "d16"]).well().stdout;
-    assert!(text.contains("No part says") && text.contains("\n  flash.energy\n"), "{text}");
+    assert!(text.contains("No component has energy constants") && text.contains("\n  flash.energy\n"), "{text}");
     assert!(nandscape(&["explain", "energy"]).well().stdout.contains("explain energy SYSTEM"));
 }
 
@@ -261,7 +261,7 @@ fn constants_are_shown_with_what_they_are_and_parts_without() {
 fn what_is_asked_wrongly_is_refused() {
     for (arguments, words) in [
         (["explain", "energy", "pm9a33"], "pm9a3"),
-        (["explain", "flash", "pm9a3"], "`energy` alone is explained"),
+        (["explain", "flash", "pm9a3"], "the only topic of a system is `energy`"),
     ] {
         let done = nandscape(&arguments);
         assert!(done.code == Some(2) && done.stderr.contains(words), "{}", done.stderr);

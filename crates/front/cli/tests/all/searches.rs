@@ -78,7 +78,7 @@ fn a_crossing_is_where_trying_everything_finds_it() {
         "{HEAD}{workload}[search.crossing]\nkey = \"workload.iodepth\"\nbetween = [1, 24]\nmetric = \"io.read.latency_ns.p90\"\npasses = \"400us\"\n"
     );
     let printed = sweep(folder.path(), &search, "search", &["--jobs", "2"]).well().stdout;
-    assert!(printed.contains("where io.read.latency_ns.p90 passes 400000:"), "{printed}");
+    assert!(printed.contains("where io.read.latency_ns.p90 crosses 400000:"), "{printed}");
     let answers = rows(&folder.path().join("search/answer.csv"));
     assert_eq!(answers.len(), 2);
     for answer in &answers {
@@ -155,24 +155,24 @@ fn what_cannot_be_searched_or_varied() {
     let crossing = "[search.crossing]\nkey = \"workload.iodepth\"\nbetween = [1, 8]\nmetric = \"io.read.latency_ns.p90\"\npasses = \"1ms\"\n";
     let jobs = "[workload]\nrw = \"randread\"\n";
     let cases = [
-        ("".to_owned(), "neither `workloads` nor a table [workload]"),
+        ("".to_owned(), "give `workloads` or a table [workload]"),
         ("[workload]\nrw = \"randraed\"\n".to_owned(), "did you mean `randread`"),
         (format!("{jobs}blocksise = [\"4k\"]\n"), "did you mean `blocksize`"),
         (format!("{jobs}bs = [\"4k\", \"4x\"]\n"), "4x"),
         (format!("{jobs}bs = []\n"), "has no values"),
-        (format!("{jobs}bs = [[1]]\n"), "is no value of an option"),
-        (format!("{jobs}bs = \"4k,rw=write\"\n"), "a text without commas"),
+        (format!("{jobs}bs = [[1]]\n"), "is not a value of a workload option"),
+        (format!("{jobs}bs = \"4k,rw=write\"\n"), "a string without commas"),
         (format!("{jobs}bs = \"4k\"\n[[zip]]\nworkload.bs = [\"8k\"]\n"), "`workload.bs` varies already"),
-        (format!("{jobs}{crossing}").replace("[1, 8]", "[8, 1]"), "no two values"),
+        (format!("{jobs}{crossing}").replace("[1, 8]", "[8, 1]"), "needs two values"),
         (format!("{jobs}iodepth = 4\n{crossing}"), "`workload.iodepth` varies already"),
-        (format!("{jobs}{crossing}").replace("p90", "p91"), "no metric `io.read.latency_ns.p91`"),
-        (format!("{jobs}{crossing}").replace("1ms", "soon"), "is no limit of"),
+        (format!("{jobs}{crossing}").replace("p90", "p91"), "unknown metric `io.read.latency_ns.p91`"),
+        (format!("{jobs}{crossing}").replace("1ms", "soon"), "is not a limit of"),
         (
             format!("{jobs}{crossing}")
                 .replace("key = \"workload.iodepth\"", "key = \"flash.geometry.channel\""),
             "did you mean `flash.geometry.channels`",
         ),
-        (format!("{jobs}{crossing}").replace("between = [1, 8]\n", ""), "between which numbers"),
+        (format!("{jobs}{crossing}").replace("between = [1, 8]\n", ""), "give `between` or `among`"),
         (format!("{jobs}{crossing}").replace("crossing", "bisection"), "unknown"),
         (
             format!(
@@ -195,12 +195,12 @@ fn what_cannot_be_searched_or_varied() {
         assert!(!folder.path().join("out").exists(), "{text}");
     }
     for (head, said) in [
-        ("system = []", "nothing to run"),
+        ("system = []", "at least one system"),
         ("system = [\"d16\", \"d17\"]", "d17"),
-        ("system = \"d16\"\nseed = 1\nseeds = 2", "`seed` and `seeds` are given"),
-        ("system = \"d16\"\nseeds = 0", "nothing to run"),
-        ("system = \"d16\"\nworkloads = [\"randread\"]", "`rw` stands in `randread` already"),
-        ("system = \"d16\"\nworkloads = [[\"tatp\", \"tpcc\"]]", "several workloads at the same time"),
+        ("system = \"d16\"\nseed = 1\nseeds = 2", "`seed` and `seeds` are both given"),
+        ("system = \"d16\"\nseeds = 0", "at least one seed"),
+        ("system = \"d16\"\nworkloads = [\"randread\"]", "`rw` is given in `randread`"),
+        ("system = \"d16\"\nworkloads = [[\"tatp\", \"tpcc\"]]", "several simultaneous workloads"),
     ] {
         let done = sweep(folder.path(), &format!("{head}\n{jobs}"), "out", &[]);
         assert_eq!(done.code, Some(2), "{head}\n{}", done.stderr);

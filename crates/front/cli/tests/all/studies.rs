@@ -165,15 +165,15 @@ fn what_cannot_be_fitted_is_one_diagnostic() {
     let text = file(folder.path(), "text.json", "fio-3.33\n");
     let cases: [(&[&str], &str); 11] = [
         (&[&one, &other], "of 2 drives"),
-        (&[&one, &namesake], "that is not one drive in one state"),
-        (&[&arm], "that is no SSD"),
+        (&[&one, &namesake], "these are not of one drive in one state"),
+        (&[&arm], "that is not an SSD"),
         (&[&no_size], "block size"),
         (&[&no_depth], "depth"),
-        (&[&paced], "nothing to fit to"),
+        (&[&paced], "nothing to fit"),
         (&[&text], "is not JSON"),
-        (&[], "nothing to fit to"),
-        (&["--point", "rw=randread,bs=4k,iodepth=1,clat=80"], "is no time"),
-        (&["--point", "rw=randread,bs=4k,iodepth=16,iops=9k"], "no point of a random read at depth 1"),
+        (&[], "nothing to fit"),
+        (&["--point", "rw=randread,bs=4k,iodepth=1,clat=80"], "is not a time"),
+        (&["--point", "rw=randread,bs=4k,iodepth=16,iops=9k"], "needs a point of a random read at depth 1"),
         (&[&one, "--set", "flash.cell.raed=[\"1us\"]"], "did you mean `read`"),
     ];
     let like = |system: &'static str, arguments: &[&str]| {
@@ -415,14 +415,14 @@ fn options_that_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "p.csv", profile());
     for (option, value, said) in [
-        ("--error", "0%", "an error bound of 0 % cannot be"),
-        ("--error", "200%", "an error bound of 200 % cannot be"),
+        ("--error", "0%", "the error bound of 0 % is out of range"),
+        ("--error", "200%", "the error bound of 200 % is out of range"),
         ("--error", "100%", "above 0 % and below 100 %"),
         ("--error", "5", "the integer 5 may mean"),
         ("--error", "-5%", "is not a share"),
         ("--error", "small", "is not a share"),
-        ("--confidence", "100%", "a confidence of 100 % cannot be"),
-        ("--confidence", "10%", "50 % and more"),
+        ("--confidence", "100%", "the confidence of 100 % is out of range"),
+        ("--confidence", "10%", "at least 50 %"),
         ("--rule", "alegro", "did you mean `allegro`"),
     ] {
         let assigned = format!("{option}={value}");

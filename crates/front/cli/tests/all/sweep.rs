@@ -333,7 +333,7 @@ fn files_that_cannot_be() {
             "too little over-provisioning",
             "s.toml:6:39",
         ),
-        ("seeds = []", "nothing to run", "s.toml:3:"),
+        ("seeds = []", "at least one seed", "s.toml:3:"),
         ("seeds = [-1]", "a seed is a whole number from 0", "s.toml:3:"),
         ("[trace]\nremap = \"fold\"", "allowed: fit, error, wrap, compact", "s.toml:3:"),
     ];
@@ -373,8 +373,8 @@ fn a_folder_with_results_is_not_swept_again_unasked() {
     let first = made(&out);
     let again = sweep(&path, &out, &[]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(2), ""));
-    assert!(again.stderr.contains("has the results of 3 runs already"), "{}", again.stderr);
-    assert!(again.stderr.contains("help: --resume takes them"), "{}", again.stderr);
+    assert!(again.stderr.contains("already has the results of 3 runs"), "{}", again.stderr);
+    assert!(again.stderr.contains("help: give --resume to reuse them"), "{}", again.stderr);
     assert_eq!(made(&out), first);
 }
 
@@ -388,7 +388,7 @@ fn a_folder_that_another_sweep_works_in_is_refused() {
     lock.lock().unwrap();
     let refused = sweep(&path, &out, &["--resume"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("another sweep is at work in"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("another sweep is using"), "{}", refused.stderr);
     drop(lock);
     sweep(&path, &out, &["--resume"]).well();
 }
@@ -409,7 +409,7 @@ fn a_document_that_was_changed_is_refused_with_what_differs() {
     let refused = sweep(&path, &out, &["--resume"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
     let name = document.file_name().unwrap().to_str().unwrap();
-    for said in [name, "(what differs: `io`, `simulated_ns`)", "help: what is removed is made again"] {
+    for said in [name, "(differs in `io`, `simulated_ns`)", "help: remove them to make them again"] {
         assert!(refused.stderr.contains(said), "no {said} in {}", refused.stderr);
     }
     // As it was, it is taken; removed, it is made again.

@@ -87,7 +87,7 @@ fn a_sample_needs_a_format_that_can_be_written() {
     );
     let done = nandscape(&["trace", "sample", &spc, "--first", "2"]);
     assert_eq!(done.code, Some(2));
-    assert!(done.stderr.contains("--to chooses one of") && done.stderr.contains("csv"), "{}", done.stderr);
+    assert!(done.stderr.contains("choose --to from") && done.stderr.contains("csv"), "{}", done.stderr);
     let out = folder.path().join("out.csv").display().to_string();
     nandscape(&["trace", "sample", &spc, "--first", "2", "--to", "csv", "--out", &out]).well();
     assert_eq!(inspected(&out)["requests"], 2);

@@ -1,4 +1,4 @@
-//! What fio measured of one drive, job by job, as a fit of the drive needs it.
+//! fio measurements of one drive, job by job, as a fit of the drive needs them.
 
 use super::read::{Kind, jobs_of, options_of};
 use super::{number, text, whole};
@@ -6,28 +6,28 @@ use config::Diagnostic;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// One direction of a job.
+/// Measurement of one direction of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// File and name of the job.
     pub place: String,
-    /// Options that say what it does, as fio repeats them, with their names as the user wrote them.
+    /// Options that define the job, as fio repeats them, with the names that the user wrote.
     pub options: Vec<(String, String)>,
-    /// Whether these are its writes; else they are its reads.
+    /// Whether the direction is write; otherwise read.
     pub write: bool,
-    /// Requests that completed.
+    /// Number of completed requests.
     pub requests: u64,
-    /// Requests a second, of all its threads.
+    /// Requests per second of all threads.
     pub iops: f64,
-    /// Mean of fio's clat, from submission, or else of lat, microseconds.
+    /// Mean of fio's clat, from submission, or else of lat, in microseconds.
     pub mean: Option<f64>,
-    /// Percentiles of clat, or else of lat, microseconds: 99, 99.9, 99.999.
+    /// Percentiles of clat, or else of lat, in microseconds: 99, 99.9, 99.999.
     pub percentiles: [Option<f64>; 3],
-    /// The share of a core that each of its threads took.
+    /// Share of a core used by each thread.
     pub busy: Option<f64>,
 }
 
-/// Names of block devices that are no drive, as they begin.
+/// Prefixes of block devices that are not drives, with their meaning.
 const NO_DRIVES: [(&str, &str); 8] = [
     ("nullb", "the null block driver"),
     ("zram", "compressed memory"),
@@ -38,15 +38,17 @@ const NO_DRIVES: [(&str, &str); 8] = [
     ("md", "several drives as one"),
     ("dm-", "one or several drives behind the device mapper"),
 ];
-/// Engines that have one request in flight, whatever the depth.
+/// Engines with one request in flight, whatever the depth.
 const BLOCKING: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
-/// What fio repeats its options for.
-const REPEATED: &str = "fio repeats options in its JSON, those of a job under `job options`, common ones under `global options`: write them out in the job, defaults too";
+/// Help on options that are missing in fio's output.
+const REPEATED: &str = "fio repeats options in its JSON, those of a job under `job options`, common ones under `global options`: set them explicitly in the job, defaults too";
 
-/// Reads fio's JSON, of one file or several, all of one drive. Threads of one job are put together, as well as repetitions of it in a group.
+/// Reads fio's JSON from one or more files, all of one drive. Threads of a job are merged, and so are its repetitions
+/// in a group.
 ///
 /// # Errors
-/// What [`read`](super::read) refuses; a job without block size or depth; jobs of several drives; a device that is no drive.
+/// A file that [`read`](super::read) refuses; a job without block size or depth; jobs of several drives; a device that
+/// is not a drive.
 pub fn measured(files: &[(String, Vec<u8>)]) -> Result<Vec<Measured>, Diagnostic> {
     let mut all = Vec::new();
     let mut drives: BTreeMap<String, String> = BTreeMap::new();
@@ -61,7 +63,7 @@ pub fn measured(files: &[(String, Vec<u8>)]) -> Result<Vec<Measured>, Diagnostic
     Ok(all)
 }
 
-/// Names of the drives that a result is of; none where jobs name files and fio did not look at the disks below.
+/// Drives that a result covers; empty if jobs name files and fio did not record the disks below.
 fn drives_of(found: &Value, jobs: &[Value]) -> Vec<String> {
     let said = jobs.iter().flat_map(|job| {
         let options = options_of(found, job);
@@ -77,7 +79,7 @@ fn drives_of(found: &Value, jobs: &[Value]) -> Vec<String> {
     drives
 }
 
-/// The drive of a partition: `nvme0n1` of `nvme0n1p2`, `sda` of `sda1`.
+/// Drive of a partition: `nvme0n1` for `nvme0n1p2`, `sda` for `sda1`.
 fn drive_of(device: &str) -> &str {
     let stem = device.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_numbered = |name: &str| name.ends_with(|c: char| c.is_ascii_digit());
@@ -91,20 +93,20 @@ fn drive_of(device: &str) -> &str {
 fn refuse_drives(drives: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
     for (drive, file) in drives {
         if let Some((_, what)) = NO_DRIVES.iter().find(|(begin, _)| drive.starts_with(begin)) {
-            return Err(Diagnostic::new(format!("{file} is of `{drive}`, which is no drive: {what}"))
-                .help("a fit needs what was measured of one drive, past the page cache (`direct=1`)"));
+            return Err(Diagnostic::new(format!("{file} is of `{drive}`, which is not a drive: {what}"))
+                .help("a fit needs measurements of one drive, without the page cache (`direct=1`)"));
         }
     }
     if drives.len() > 1 {
         let named: Vec<String> = drives.iter().map(|(drive, file)| format!("{drive} ({file})")).collect();
         let what = format!("these results are of {} drives: {}", drives.len(), named.join(", "));
-        return Err(Diagnostic::new(what).help("fit one drive at a time; partitions of one drive are one"));
+        return Err(Diagnostic::new(what).help("fit one drive at a time; partitions of one drive count as one"));
     }
     Ok(())
 }
 
 fn of_file(name: &str, found: &Value, jobs: &[Value]) -> Result<Vec<Measured>, Diagnostic> {
-    // Threads of a job that were reported apart have one name in one group.
+    // Threads of a job that were reported separately share a name and a group.
     let mut threads: BTreeMap<(u64, &str), Vec<&Value>> = BTreeMap::new();
     for job in jobs {
         threads.entry((whole(job, "groupid"), text(job, "jobname"))).or_default().push(job);
@@ -116,7 +118,7 @@ fn of_file(name: &str, found: &Value, jobs: &[Value]) -> Result<Vec<Measured>, D
         let place = format!("{name}: {job}");
         if let Some(error) = threads.iter().map(|job| whole(job, "error")).find(|error| *error != 0) {
             return Err(Diagnostic::new(format!(
-                "{place} ended with error {error}: what it measured is of no use"
+                "{place} ended with error {error}: its measurements are unusable"
             )));
         }
         refuse_silence(&place, &options)?;
@@ -151,16 +153,16 @@ fn of_kind(kind: &Kind, place: &str, options: &[(String, String)]) -> Measured {
     }
 }
 
-/// The mean over the threads, where fio says it.
+/// Mean over the threads, where fio reports it.
 fn busy(threads: &[&Value]) -> Option<f64> {
     let of = |job: &&Value| Some((number(job, "usr_cpu")? + number(job, "sys_cpu")?) / 100.0);
     let shares: Vec<f64> = threads.iter().filter_map(of).collect();
     let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
-    // What was simulated took none.
+    // Simulated results use no processor time.
     (mean > 0.0).then_some(mean)
 }
 
-/// A job whose block size or depth nobody knows says nothing.
+/// Refuses a job without a known block size, depth or pattern.
 fn refuse_silence(place: &str, options: &[(String, String)]) -> Result<(), Diagnostic> {
     let said = |names: &[&str]| options.iter().any(|(key, _)| names.contains(&key.as_str()));
     let engine = options.iter().find(|(key, _)| key == "ioengine").map(|(_, value)| value.as_str());
@@ -174,12 +176,12 @@ fn refuse_silence(place: &str, options: &[(String, String)]) -> Result<(), Diagn
     if lacking.is_empty() {
         return Ok(());
     }
-    Err(Diagnostic::new(format!("{place} does not say its {}", lacking.join(", nor its "))).help(REPEATED))
+    Err(Diagnostic::new(format!("{place} does not state its {}", lacking.join(", nor its "))).help(REPEATED))
 }
 
 #[cfg(test)]
 mod tests {
-    // Results of our own making, as fio would print them.
+    // Results made up in fio's form.
     use super::*;
     use serde_json::json;
 
@@ -224,10 +226,10 @@ mod tests {
         let two = [of("/dev/nvme0n1"), ("g.json".to_owned(), of("/dev/nvme1n1").1)];
         assert!(fault(&two).contains("of 2 drives: nvme0n1 (f.json), nvme1n1 (g.json)"), "{}", fault(&two));
         assert!(fault(&[of("/dev/sda:/dev/sdb")]).contains("of 2 drives"));
-        assert!(fault(&[of("/dev/nullb0")]).contains("`nullb0`, which is no drive"));
+        assert!(fault(&[of("/dev/nullb0")]).contains("`nullb0`, which is not a drive"));
         let below =
             file("f.json", &[job("a", &on("/mnt/x/file"), 1e3, 80.0)], &["md0", "nvme0n1", "nvme1n1"]);
-        assert!(fault(&[below]).contains("`md0`, which is no drive"));
+        assert!(fault(&[below]).contains("`md0`, which is not a drive"));
         let same = [of("/dev/sda1"), of("/dev/sda2"), of("/dev/sda")];
         assert!(measured(&same).is_ok());
     }
@@ -236,7 +238,7 @@ mod tests {
     fn a_job_that_hides_its_depth_or_block_size_is_named() {
         let (name, bytes) = file("f.json", &[job("quiet", &json!({ "rw": "read" }), 1e3, 80.0)], &[]);
         let fault = measured(&[(name, bytes)]).unwrap_err();
-        assert_eq!(fault.what, "f.json: quiet does not say its depth (`iodepth`)");
+        assert_eq!(fault.what, "f.json: quiet does not state its depth (`iodepth`)");
         let blocking = json!({ "rw": "read", "ioengine": "psync" });
         assert!(measured(&[file("f.json", &[job("a", &blocking, 1e3, 80.0)], &[])]).is_ok());
         let no_size = json!({ "jobs": [job("a", &on("/dev/sda"), 1e3, 80.0)] }).to_string().into_bytes();

@@ -1,4 +1,4 @@
-//! fio: what it measured as a result document, and a result document as it prints its own.
+//! fio: its output as a result document, and a result document in its output format.
 
 mod measured;
 mod print;
@@ -10,7 +10,7 @@ pub use read::read;
 
 use serde_json::{Map, Value};
 
-/// Percentiles that fio prints unless told otherwise.
+/// Percentiles that fio prints by default.
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
@@ -25,48 +25,49 @@ const NAMED: [(&str, f64); 7] = [
     ("p99_999", 99.999),
 ];
 
-// Small things of JSON.
+// Helpers for JSON.
 
-/// The number of a key; none if it is something else.
+/// Number of a key; `None` for any other value.
 fn number(value: &Value, key: &str) -> Option<f64> {
     value.get(key)?.as_f64().filter(|number| number.is_finite())
 }
 
-/// The whole number of a key; zero if it is none.
+/// Whole number of a key; zero for any other value.
 fn whole(value: &Value, key: &str) -> u64 {
     let of =
         |value: &Value| value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64));
     value.get(key).and_then(of).unwrap_or_default()
 }
 
-/// The text of a key; empty if it is none.
+/// Text of a key; empty for any other value.
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A table of these entries, in this order or sorted, as the library has it.
+/// Table of these entries, in this order or sorted, depending on the JSON library.
 fn table<const N: usize>(entries: [(&str, Value); N]) -> Value {
     let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), value));
     Value::Object(entries.collect::<Map<_, _>>())
 }
 
-/// A number to the sixth digit, as fio prints it.
+/// Rounds a number to six decimals, as fio prints it.
 fn rounded(number: f64) -> Value {
     (libm::round(number * 1e6) / 1e6).into()
 }
 
-// What jobs were asked for, as fio repeats it beside its results.
+// Job options, as fio repeats them beside its results.
 
-/// A job by its name, with its options.
+/// Job with its options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// Its name.
+    /// Name of the job.
     pub name: String,
     /// Options, in file order; an option without a value has an empty one.
     pub options: Vec<(String, String)>,
 }
 
-/// The options of an inline job, `fio:rw=randread,bs=4k`: a piece without `=` belongs to the value before it, unless that is none.
+/// Options of an inline job, `fio:rw=randread,bs=4k`. A piece without `=` belongs to the value before it, if there is
+/// one.
 pub fn job_of_inline(text: &str) -> Job {
     let mut job = Job { name: "job".to_owned(), options: Vec::new() };
     for piece in text.strip_prefix("fio:").unwrap_or(text).split(',') {
@@ -83,7 +84,7 @@ pub fn job_of_inline(text: &str) -> Job {
     job
 }
 
-/// The jobs of a job file, each with what its `[global]` sections say before it.
+/// Jobs of a job file, each with the options of the `[global]` sections before it.
 pub fn jobs_of_file(text: &str) -> Vec<Job> {
     let (mut global, mut jobs): (Vec<(String, String)>, Vec<Job>) = (Vec::new(), Vec::new());
     let mut in_global = true;
@@ -109,7 +110,7 @@ pub fn jobs_of_file(text: &str) -> Vec<Job> {
 
 #[cfg(test)]
 mod tests {
-    // Small results of our own in fio's form, and documents as it would print them.
+    // Small made-up results in fio's form, and documents in its output form.
     use super::*;
     use serde_json::{Value, json};
 
@@ -216,10 +217,10 @@ mod tests {
         for (text, part) in [
             ("", "is empty"),
             ("{", "is not JSON"),
-            ("[]", "no result of fio"),
-            ("{\"jobs\": []}", "no result of fio"),
-            ("{\"jobs\": [{\"jobname\": \"a\"}]}", "no result of fio"),
-            ("{\"schema\": \"nandscape.result/2\"}", "`diff`, `report` and Python read it as it is"),
+            ("[]", "not a result of fio"),
+            ("{\"jobs\": []}", "not a result of fio"),
+            ("{\"jobs\": [{\"jobname\": \"a\"}]}", "not a result of fio"),
+            ("{\"schema\": \"nandscape.result/2\"}", "`diff`, `report` and Python read it directly"),
         ] {
             let told = read("x.json", text.as_bytes()).unwrap_err().to_string();
             assert!(told.contains(part), "{part}: {told}");

@@ -1,14 +1,15 @@
-//! A result document as fio 3 prints its own with `--output-format=json+`, so that tools made for fio read it.
+//! Prints a result document as fio 3 does with `--output-format=json+`, for tools made for fio.
 
 use super::{Job, NAMED, PERCENTILES, number, rounded, table, text, whole};
 use serde_json::{Map, Value, json};
 
-/// The version whose layout it is.
+/// fio version whose layout is used.
 const LAYOUT: &str = "fio-3.33";
 
-/// The document as fio's json+. `jobs` are the options of the jobs that are known; a flow takes those of the job of its name.
+/// Converts the document to fio's json+. `jobs` are the options of the known jobs; a flow takes those of the job of its
+/// name.
 ///
-/// What a simulation does not have (processor time, page faults, how requests were handed over in batches) is zero, times of day are those of the epoch.
+/// Values that a simulation lacks (processor time, page faults, batch sizes) are zero; times of day are the epoch.
 pub fn print(document: &Value, jobs: &[Job]) -> Value {
     let io = &document["io"];
     let flows: Vec<&Value> = io["flows"].as_array().into_iter().flatten().collect();
@@ -16,7 +17,7 @@ pub fn print(document: &Value, jobs: &[Job]) -> Value {
     let printed: Vec<Value> = flows
         .iter()
         .map(|flow| {
-            // Distributions are kept of all flows together: of one they are its own.
+            // Distributions cover all flows together: a single flow owns them.
             let kinds = if one { io } else { *flow };
             job(document, flow, kinds, options(jobs, flow, one))
         })
@@ -32,7 +33,7 @@ pub fn print(document: &Value, jobs: &[Job]) -> Value {
     })
 }
 
-/// The options of the job that a flow is of: its name, or with the number of a clone behind it.
+/// Options of the job of a flow: the flow has the job's name, or that name with the number of a clone.
 fn options(jobs: &[Job], flow: &Value, one: bool) -> Value {
     let name = text(flow, "name");
     let is_of = |job: &&Job| name == job.name || name.starts_with(&format!("{}.", job.name));
@@ -85,14 +86,14 @@ fn job(document: &Value, flow: &Value, kinds: &Value, options: Value) -> Value {
     all
 }
 
-/// Requests of one kind.
+/// Converts the requests of one kind.
 fn direction(kind: &Value, io: &Value, name: &str) -> Value {
     let (requests, bytes) = (whole(kind, "requests"), whole(kind, "bytes"));
     let (iops, bandwidth) =
         (number(kind, "iops").unwrap_or_default(), number(kind, "bandwidth_bytes_per_s").unwrap_or_default());
     let runtime = if iops > 0.0 { libm::round(requests as f64 / iops * 1e3).max(1.0) } else { 0.0 };
     let histogram = buckets(kind.get("histogram_ns"));
-    // The distribution is that of lat; it is that of clat as well where nothing waits before it is submitted.
+    // The distribution is that of lat, and also of clat where no request waits for submission.
     let submitted_at_once = number(&kind["slat_ns"], "max").unwrap_or_default() == 0.0;
     let (of_clat, of_lat) =
         if submitted_at_once { (Some(&histogram), None) } else { (None, Some(&histogram)) };
@@ -117,7 +118,7 @@ fn direction(kind: &Value, io: &Value, name: &str) -> Value {
     all
 }
 
-/// A bucket: its middle and how many are in it.
+/// Bucket of a histogram: its middle and its count.
 type Bucket = (u64, u64);
 
 fn buckets(histogram: Option<&Value>) -> Vec<Bucket> {
@@ -136,7 +137,7 @@ fn buckets(histogram: Option<&Value>) -> Vec<Bucket> {
     all
 }
 
-/// A latency; with percentiles where fio has them, or where there is a distribution.
+/// Converts a latency, with percentiles where fio has them or a distribution exists.
 fn latency(summary: &Value, requests: u64, buckets: Option<&Vec<Bucket>>, percentiles: bool) -> Value {
     let of = |name: &str| number(summary, name).unwrap_or_default();
     let mut all = table([
@@ -160,7 +161,7 @@ fn latency(summary: &Value, requests: u64, buckets: Option<&Vec<Bucket>>, percen
     all
 }
 
-/// Percentiles: those of the document where it has them, else from the buckets.
+/// Percentiles from the document, or else from the buckets.
 fn percents(summary: &Value, buckets: Option<&Vec<Bucket>>) -> Vec<(f64, u64)> {
     let named = |percent: f64| {
         NAMED.iter().find(|(_, known)| *known == percent).and_then(|(name, _)| number(summary, name))
@@ -181,7 +182,8 @@ fn percents(summary: &Value, buckets: Option<&Vec<Bucket>>) -> Vec<(f64, u64)> {
         .collect()
 }
 
-/// What fio samples every half a second: here the windows of the result's series, where all of them are requests of this kind; else the mean alone.
+/// Samples that fio takes every half second: here the windows of the series if all requests are of this kind, else only
+/// the mean.
 fn samples(io: &Value, name: &str, (iops, bandwidth): (f64, f64)) -> Map<String, Value> {
     let others =
         ["read", "write", "trim", "flush"].iter().any(|other| *other != name && io.get(other).is_some());
@@ -217,7 +219,7 @@ fn sync(flush: &Value) -> Value {
     table([("total_ios", requests.into()), ("lat_ns", latency(&flush["latency_ns"], requests, None, false))])
 }
 
-/// Shares of requests up to each bound, in percent, as fio parts them.
+/// Shares of requests up to each bound, in percent, in fio's steps.
 fn bounds(histogram: Option<&Value>) -> Map<String, Value> {
     const STEPS: [&str; 10] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000"];
     let buckets = buckets(histogram);

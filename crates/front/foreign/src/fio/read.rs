@@ -1,29 +1,29 @@
-//! What fio measured as a result document.
+//! Converts fio's output to a result document.
 
 use super::{NAMED, number, rounded, text, whole};
 use config::Diagnostic;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The layout of the documents that are written.
+/// Schema of the documents that are written.
 const SCHEMA: &str = "nandscape.result/2";
 const KINDS: [&str; 3] = ["read", "write", "trim"];
-/// Options of jobs that say where, not what.
+/// Job options that name a place or a job, not the work.
 const PLACES: [&str; 5] = ["name", "filename", "directory", "description", "output"];
 
-/// Reads fio's JSON (`--output-format=json` or `json+`). What fio does not measure is null, or not there.
+/// Reads fio's JSON (`--output-format=json` or `json+`). Values that fio does not measure are null, or absent.
 ///
 /// # Errors
-/// It is no JSON, or not fio's.
+/// The bytes are not JSON, or not fio's output.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Value, Diagnostic> {
     let (found, jobs) = jobs_of(name, bytes)?;
     Ok(document(name, &found, &jobs.iter().collect::<Vec<_>>()))
 }
 
-/// What fio wrote, and its jobs.
+/// Parses fio's output; returns it with its jobs.
 pub(super) fn jobs_of(name: &str, bytes: &[u8]) -> Result<(Value, Vec<Value>), Diagnostic> {
     const HELP: &str = "`fio --output-format=json+ --output=FILE JOBS` writes one";
-    // Notes of fio stand before its JSON where both went to one place.
+    // Notes of fio precede its JSON if both went to one file.
     let from = bytes.iter().position(|byte| *byte == b'{').unwrap_or(0);
     let mut documents = serde_json::Deserializer::from_slice(&bytes[from..]).into_iter::<Value>();
     let found = match documents.next() {
@@ -34,7 +34,7 @@ pub(super) fn jobs_of(name: &str, bytes: &[u8]) -> Result<(Value, Vec<Value>), D
         None => return Err(Diagnostic::new(format!("{name} is empty")).help(HELP)),
     };
     if let Some(schema) = found.get("schema").and_then(Value::as_str) {
-        let help = "`diff`, `report` and Python read it as it is";
+        let help = "`diff`, `report` and Python read it directly";
         return Err(Diagnostic::new(format!("{name} is a `{schema}`, not a result of fio")).help(help));
     }
     let list = found.get("jobs").or_else(|| found.get("client_stats")).and_then(Value::as_array);
@@ -42,14 +42,14 @@ pub(super) fn jobs_of(name: &str, bytes: &[u8]) -> Result<(Value, Vec<Value>), D
         list.into_iter().flatten().filter(|job| text(job, "jobname") != "All clients").cloned().collect();
     if jobs.is_empty() || !jobs.iter().any(|job| job.get("read").or(job.get("mixed")).is_some()) {
         return Err(Diagnostic::new(format!(
-            "{name} is no result of fio: it has no jobs with what they measured"
+            "{name} is not a result of fio: it has no jobs with measurements"
         ))
         .help(HELP));
     }
     Ok((found, jobs))
 }
 
-/// Requests of one kind, of one job or several.
+/// Requests of one kind, from one or more jobs.
 #[derive(Clone, Default)]
 pub(super) struct Kind {
     pub(super) requests: u64,
@@ -89,7 +89,7 @@ impl Kind {
         self.clat.merge(&other.clat);
     }
 
-    /// As a document has it; `whole` with the distribution.
+    /// Converts to the form of a document; `is_whole` includes the distribution.
     fn value(&self, is_whole: bool) -> Value {
         let mean = self.lat.summary()["mean"].as_f64();
         let mut all = json!({
@@ -110,7 +110,7 @@ impl Kind {
     }
 }
 
-/// What one job measured, by kind; those that did nothing are left out.
+/// Measurements of one job, by kind; kinds without requests are omitted.
 fn kinds(job: &Value) -> Vec<(Option<&'static str>, Kind)> {
     if let Some(mixed) = job.get("mixed") {
         return vec![(None, Kind::read(mixed))];
@@ -119,7 +119,7 @@ fn kinds(job: &Value) -> Vec<(Option<&'static str>, Kind)> {
     KINDS.into_iter().filter_map(of).filter(|(_, kind)| kind.requests > 0).collect()
 }
 
-/// Kinds put together, as `io` and each flow have them.
+/// Merges kinds as `io` and each flow have them.
 fn by_kind(kinds: &[(Option<&'static str>, Kind)], is_whole: bool) -> Map<String, Value> {
     let mut all = Kind::default();
     kinds.iter().for_each(|(_, kind)| all.merge(kind));
@@ -135,7 +135,7 @@ fn by_kind(kinds: &[(Option<&'static str>, Kind)], is_whole: bool) -> Map<String
     table
 }
 
-/// How long a job ran, ns.
+/// Run time of a job, in ns.
 fn runtime_ns(job: &Value) -> f64 {
     let of = |name: &str| job.get(name).map(|direction| whole(direction, "runtime"));
     let longest = ["read", "write", "trim", "mixed"].into_iter().filter_map(of).max().unwrap_or_default();
@@ -151,7 +151,7 @@ fn document(name: &str, found: &Value, jobs: &[&Value]) -> Value {
     let time = time_ns(jobs, &groups);
     if groups.len() > 1 {
         warnings.push(format!(
-            "the jobs ran in {} groups, one after the other: rates of all are over the time of all",
+            "the jobs ran in {} groups, one after the other: total rates are over the total time",
             groups.len()
         ));
         for (_, kind) in &mut every {
@@ -160,10 +160,10 @@ fn document(name: &str, found: &Value, jobs: &[&Value]) -> Value {
         }
     }
     if every.iter().any(|(_, kind)| !kind.lat.is_distributed() && kind.clat.is_distributed()) {
-        warnings.push("percentiles and the distribution are of fio's clat (from submission), as fio prints them: percentiles of latency_ns are null. `lat_percentiles=1` has fio print those of lat".to_owned());
+        warnings.push("percentiles and the distribution are those of fio's clat (from submission): percentiles of latency_ns are null. With `lat_percentiles=1`, fio prints those of lat".to_owned());
     }
     if every.iter().all(|(_, kind)| kind.lat.bins.is_empty() && kind.clat.bins.is_empty()) {
-        warnings.push("no distribution: `--output-format=json+` has fio print it".to_owned());
+        warnings.push("no distribution: `--output-format=json+` makes fio print it".to_owned());
     }
     let failed: Vec<&str> =
         jobs.iter().filter(|job| whole(job, "error") != 0).map(|job| text(job, "jobname")).collect();
@@ -206,7 +206,7 @@ fn document(name: &str, found: &Value, jobs: &[&Value]) -> Value {
     })
 }
 
-/// The time of all jobs: groups follow each other.
+/// Total time of all jobs: groups follow each other.
 fn time_ns(jobs: &[&Value], groups: &std::collections::BTreeSet<u64>) -> f64 {
     let of = |group: &u64| {
         let inside = jobs.iter().filter(|job| whole(job, "groupid") == *group);
@@ -215,13 +215,13 @@ fn time_ns(jobs: &[&Value], groups: &std::collections::BTreeSet<u64>) -> f64 {
     groups.iter().map(of).sum()
 }
 
-/// The name of a file without folder and ending.
+/// File name without folder and extension.
 fn stem(name: &str) -> &str {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     file.rsplit_once('.').map_or(file, |(stem, _)| stem)
 }
 
-/// The job as `--workload` takes it.
+/// Job in the form of `--workload`.
 fn workload(found: &Value, job: &Value) -> String {
     let options = options_of(found, job);
     let said = options.iter().filter(|(key, _)| !PLACES.contains(&key.as_str()));
@@ -231,7 +231,7 @@ fn workload(found: &Value, job: &Value) -> String {
     if parts.is_empty() { text(job, "jobname").to_owned() } else { format!("fio:{}", parts.join(",")) }
 }
 
-/// A job's options, behind those that all jobs have; a later one of the same name wins.
+/// Options of a job after the global options; a later option of the same name wins.
 pub(super) fn options_of(found: &Value, job: &Value) -> Vec<(String, String)> {
     let mut options: Vec<(String, String)> = Vec::new();
     for table in [found.get("global options"), job.get("job options")].into_iter().flatten() {
@@ -244,31 +244,31 @@ pub(super) fn options_of(found: &Value, job: &Value) -> Vec<(String, String)> {
     options
 }
 
-// Latencies of several jobs as one.
+// Merged latencies of several jobs.
 
-/// A latency as fio has it, in nanoseconds.
+/// Latency statistics of fio, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latency {
-    /// How many there are.
+    /// Number of samples.
     pub(super) count: u64,
     mean: f64,
-    /// Sum of squares of what differs from the mean.
+    /// Sum of squared deviations from the mean.
     squares: f64,
     min: Option<f64>,
     max: Option<f64>,
-    /// Percentiles that were printed; none of what was put together of several.
+    /// Printed percentiles; empty for merged statistics.
     percentiles: BTreeMap<u64, f64>,
-    /// Counts by value; none if they were not printed.
+    /// Counts by value; empty if not printed.
     pub(super) bins: BTreeMap<u64, u64>,
 }
 
-/// A percentile as a key: in millionths.
+/// Key of a percentile, in millionths.
 fn key(percent: f64) -> u64 {
     libm::round(percent * 1e6) as u64
 }
 
 impl Latency {
-    /// Reads `clat_ns` or, of versions before 3, `clat` in microseconds. `count` stands in where it has none of its own.
+    /// Reads `clat_ns` or, before version 3, `clat` in microseconds. `count` is the fallback for a missing count.
     pub(super) fn read(direction: &Value, name: &str, count: u64) -> Latency {
         let (found, unit) = match direction.get(format!("{name}_ns")) {
             Some(found) => (found, 1.0),
@@ -294,7 +294,7 @@ impl Latency {
         }
     }
 
-    /// Adds those of another.
+    /// Merges different statistics into these.
     pub(super) fn merge(&mut self, other: &Latency) {
         if other.count == 0 {
             return;
@@ -311,7 +311,7 @@ impl Latency {
         self.min = [self.min, other.min].into_iter().flatten().reduce(f64::min);
         self.max = [self.max, other.max].into_iter().flatten().reduce(f64::max);
         self.percentiles.clear();
-        // Of one without bins nothing is known of the whole.
+        // If one side lacks bins, the merged distribution is unknown.
         if self.bins.is_empty() || other.bins.is_empty() {
             self.bins.clear();
         }
@@ -323,13 +323,13 @@ impl Latency {
         }
     }
 
-    /// The percentile: as printed, else from the bins; none where neither is there.
+    /// Percentile as printed, else from the bins; `None` without either.
     fn percentile(&self, percent: f64) -> Option<f64> {
         if let Some(value) = self.percentiles.get(&key(percent)) {
             return Some(*value);
         }
         let all: u64 = self.bins.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
-        // A percentile that fewer than ten requests lie above is none, as in every result.
+        // As in every result, a percentile needs at least ten requests above it.
         if all == 0 || all as f64 * (1.0 - percent / 100.0) < 10.0 {
             return None;
         }
@@ -341,12 +341,12 @@ impl Latency {
         })
     }
 
-    /// Whether something is known of how they are distributed.
+    /// Returns whether the distribution is known.
     pub(super) fn is_distributed(&self) -> bool {
         !self.percentiles.is_empty() || !self.bins.is_empty()
     }
 
-    /// As a document has it: what is not known is null.
+    /// Converts to the form of a document: unknown values are null.
     pub(super) fn summary(&self) -> Value {
         let known = self.count > 0;
         let of = |value: Option<f64>| value.filter(|_| known).map_or(Value::Null, rounded);
@@ -363,7 +363,7 @@ impl Latency {
         Value::Object(all)
     }
 
-    /// The bins as a document's histogram: each value is a bucket.
+    /// Converts the bins to a document's histogram: each value is a bucket.
     pub(super) fn histogram(&self) -> Option<Value> {
         let values: Vec<f64> = self.bins.keys().map(|value| *value as f64).collect();
         (!values.is_empty()).then(|| {

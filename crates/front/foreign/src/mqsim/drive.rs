@@ -1,21 +1,21 @@
-//! From MQSim's drive to keys: what each setting means is in `systems/mqsim-default/calibration.md`.
+//! Converts MQSim's drive to spec keys; `systems/mqsim-default/calibration.md` explains each setting.
 
 use crate::setting::Values;
 use crate::spec::{Key, quoted, share, size, time_ns};
 use config::{Diagnostic, Place};
 
-/// What MQSim adds to a read of a page, ns (`Flash_Chip.h`).
+/// Time that MQSim adds to a page read, in ns (`Flash_Chip.h`).
 const READ_EXTRA: u64 = 20;
-/// Free blocks of a plane below which its user writes wait, and the least threshold of collection (`SSD_Device.cpp`).
+/// Free blocks of a plane below which user writes wait; also the minimum GC threshold (`SSD_Device.cpp`).
 const FREE_LEAST: u64 = 10;
-/// Rates up to which the interfaces go that have NV-DDR2's command cycles, MT/s.
+/// Maximum rates of the interfaces with the command cycles of NV-DDR2, in MT/s.
 const INTERFACES: [(&str, u64); 3] = [("nv_ddr2", 800), ("nv_ddr3", 1600), ("nv_lpddr4", FASTEST)];
-/// The fastest of them, MT/s.
+/// Rate of the fastest interface, in MT/s.
 const FASTEST: u64 = 3600;
-/// Bytes of a sector.
+/// Bytes per sector.
 pub(super) const SECTOR: u64 = 512;
 
-/// Keys; what must be known besides goes to `remarks`.
+/// Builds the keys; notes go to `remarks`.
 pub(super) fn keys(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> Vec<Key> {
     let mut keys = geometry(values);
     keys.extend(cell(values, remarks));
@@ -48,7 +48,7 @@ fn geometry(values: &Values) -> Vec<Key> {
     ]
 }
 
-/// Planes of the drive.
+/// Number of planes of the drive.
 pub(super) fn planes(values: &Values) -> u64 {
     ["Flash_Channel_Count", "Chip_No_Per_Channel", "Die_No_Per_Chip", "Plane_No_Per_Die"]
         .iter()
@@ -78,10 +78,10 @@ fn cell(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     let (read, read_from, reads_differ) = list(&READ, READ_EXTRA);
     let (program, program_from, programs_differ) = list(&PROGRAM, 0);
     if bits == 3 && (reads_differ || programs_differ) {
-        remarks.push("MQSim's TLC pages are of one type up to the sixth of a block, of the next for two, then two by two (Flash_Chip.h); here types follow each other page by page: shares agree but for the first eight pages".to_owned());
+        remarks.push("MQSim's TLC pages are of one type up to the sixth of a block, of the next for two, then two by two (Flash_Chip.h); here types alternate page by page: shares agree but for the first eight pages".to_owned());
     }
     if bits > 1 && !values.whole("Page_No_Per_Block").is_multiple_of(bits) {
-        remarks.push(format!("Page_No_Per_Block is no multiple of the {bits} pages of a word line: the last word line of each block is not whole"));
+        remarks.push(format!("Page_No_Per_Block is not a multiple of the {bits} pages of a word line: the last word line of each block is incomplete"));
     }
     let erase = quoted(&time_ns(values.whole("Block_Erase_Latency")));
     vec![
@@ -94,7 +94,8 @@ fn cell(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
 
 fn channel(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     let (rate, bytes) = (values.whole("Channel_Transfer_Rate"), values.whole("Flash_Channel_Width"));
-    // One byte or two; more lines move as much as a higher rate over two, and a rate beyond all interfaces as much as half of it over two.
+    // The width is one byte or two. More lines equal a higher rate over two, and a rate beyond all interfaces half of
+    // it over two.
     let (width, rate_here) =
         if bytes >= 2 || rate > FASTEST { (16u64, (rate * bytes / 2).max(1)) } else { (8, rate) };
     let cut = 1000 / rate;
@@ -102,15 +103,15 @@ fn channel(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         let instead = match 1000u64.checked_div(cut) {
             None => "takes no time at all for data".to_owned(),
             Some(runs) => format!(
-                "runs at {runs} MT/s; `--set flash.channel.rate={}MT/s` does as it does",
+                "runs at {runs} MT/s; `--set flash.channel.rate={}MT/s` matches it",
                 rate_here * runs / rate
             ),
         };
-        remarks.push(format!("Channel_Transfer_Rate: MQSim cuts the {:.2} ns of a transfer to {cut} ns, and its channel {instead}", 1000.0 / rate as f64));
+        remarks.push(format!("Channel_Transfer_Rate: MQSim truncates the {:.2} ns of a transfer to {cut} ns, and its channel {instead}", 1000.0 / rate as f64));
     }
     if width != 8 * bytes {
         remarks.push(format!(
-            "Flash_Channel_Width: {} lines at {rate} MT/s are {width} here at {rate_here} MT/s, which carry as much",
+            "Flash_Channel_Width: {} lines at {rate} MT/s are {width} here at {rate_here} MT/s, with equal bandwidth",
             8 * bytes
         ));
     }
@@ -139,7 +140,7 @@ fn translation(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         remarks.push("Transaction_Scheduling_Policy: FLIN is commented out in MQSim, which then ends with an exception; flash.die.scheduler is `priority`".to_owned());
     }
     if values.word("Address_Mapping") == "HYBRID" {
-        remarks.push("Address_Mapping: HYBRID is a class of empty functions in MQSim, so that no run of it has any; the map is one of pages".to_owned());
+        remarks.push("Address_Mapping: HYBRID is a class of empty functions in MQSim and cannot run; page mapping is used".to_owned());
     }
     let ratio = values.real("Overprovisioning_Ratio");
     let mut keys = vec![
@@ -165,7 +166,7 @@ fn translation(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     keys
 }
 
-/// Bytes of an entry of the map in memory and on flash (`Address_Mapping_Unit_Page_Level.cpp`).
+/// Bytes of a mapping entry in memory and on flash (`Address_Mapping_Unit_Page_Level.cpp`).
 fn entries(values: &Values) -> (u64, u64) {
     let per_plane = values.whole("Block_No_Per_Plane").saturating_mul(values.whole("Page_No_Per_Block"));
     let address = libm::log2(planes(values) as f64 * per_plane as f64);
@@ -182,7 +183,7 @@ fn can_be_free(values: &Values) -> u64 {
     let spare = libm::round(raw as f64 * values.real("Overprovisioning_Ratio")) as u64;
     let logical = raw.saturating_sub(spare);
     let mut units = logical;
-    // The host's, and that of moved data.
+    // Frontiers of host writes and of moved data.
     let mut frontiers = 2;
     if !values.flag("Ideal_Mapping_Table") {
         let per_page = (values.whole("Page_Capacity") / entries(values).1).max(1);
@@ -196,16 +197,16 @@ fn collection(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     let blocks = values.whole("Block_No_Per_Plane");
     let asked = (values.real("GC_Exec_Threshold") * blocks as f64) as u64;
     let wanted = asked.max(FREE_LEAST);
-    // Collection must be able to leave as many free as it begins with.
+    // GC must be able to leave as many blocks free as it begins with.
     let most = can_be_free(values) + 1;
     let threshold = if most >= 2 { wanted.min(most) } else { wanted };
     if threshold < wanted {
-        remarks.push(format!("GC_Exec_Threshold: {wanted} blocks of a plane are more than Overprovisioning_Ratio leaves free while the logical space is full, {}; MQSim then collects with every block that it opens; here collection begins below {threshold}", most - 1));
+        remarks.push(format!("GC_Exec_Threshold: {wanted} blocks of a plane are more than Overprovisioning_Ratio leaves free while the logical space is full, {}; MQSim then runs GC with every block that it opens; here GC begins below {threshold}", most - 1));
     }
     if asked < FREE_LEAST {
-        remarks.push(format!("GC_Exec_Threshold: {asked} blocks of a plane; MQSim collects below {FREE_LEAST} whatever is asked. Preconditioned, it then starts with fewer free blocks than writes wait for, and every write waits for ever"));
+        remarks.push(format!("GC_Exec_Threshold: {asked} blocks of a plane; MQSim runs GC below {FREE_LEAST} regardless. Preconditioned, it then starts with fewer free blocks than writes need, and every write waits forever"));
     }
-    // A write waits below ten free blocks there; here collection must have begun before one waits.
+    // In MQSim a write waits below ten free blocks; here GC must have begun before one waits.
     let hard = (FREE_LEAST - 1).min(threshold.saturating_sub(2)).max(1);
     let policy = values.word("GC_Block_Selection_Policy");
     let victim = match policy.as_str() {
@@ -215,10 +216,10 @@ fn collection(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         _ => quoted("random"),
     };
     if policy == "RANDOM_PP" {
-        remarks.push("GC_Block_Selection_Policy: RANDOM_PP asks for a least number of invalid pages; here any closed block may be drawn".to_owned());
+        remarks.push("GC_Block_Selection_Policy: RANDOM_PP requires a minimum number of invalid pages; here any closed block may be drawn".to_owned());
     }
     if policy == "RANDOM" {
-        remarks.push("GC_Block_Selection_Policy: RANDOM may take blocks that are not full yet there; here only closed blocks are drawn".to_owned());
+        remarks.push("GC_Block_Selection_Policy: RANDOM may choose blocks that are not yet full in MQSim; here only closed blocks are drawn".to_owned());
     }
     let gc = |key: &str, value: String, from: &[&'static str]| {
         Key::new(&format!("flash.ftl.gc.{key}"), value, from)
@@ -239,12 +240,12 @@ fn buffer(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> 
     let mode = modes.first().map_or("WRITE_CACHE", String::as_str);
     if modes.iter().any(|other| other != mode) {
         remarks.push(format!(
-            "{MODE}: the flows say {}; the drive has one buffer for all, as the first says",
+            "{MODE}: the flows say {}; the drive has one buffer for all, configured by the first",
             modes.join(", ")
         ));
     }
     if values.word("Caching_Mechanism") == "SIMPLE" && mode != "TURNED_OFF" {
-        remarks.push("Caching_Mechanism: SIMPLE lacks a `break` and ends in an error message for every mode but TURNED_OFF in MQSim; the buffer is that of ADVANCED".to_owned());
+        remarks.push("Caching_Mechanism: in MQSim, SIMPLE lacks a `break` and fails for every mode but TURNED_OFF; the buffer is that of ADVANCED".to_owned());
     }
     let (reads, writes) = (mode.contains("READ"), mode.contains("WRITE"));
     let capacity = quoted(&size(values.whole("Data_Cache_Capacity")));
@@ -258,12 +259,12 @@ fn buffer(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> 
     let admission = if reads { "always" } else { "writes_only" };
     vec![
         key("capacity", capacity.clone(), &["Data_Cache_Capacity"]),
-        key("in_flight", capacity, &["Data_Cache_Capacity"]).noted("no limit of its own there"),
+        key("in_flight", capacity, &["Data_Cache_Capacity"]).noted("without a separate limit in MQSim"),
         key("reads", reads.to_string(), &[MODE]),
         key("writes", writes.to_string(), &[MODE]),
         key("admission", quoted(admission), &[MODE]),
         key("throttle", quoted(&size(throttle)), &["Page_Capacity"])
-            .noted("sectors of a page in every plane"),
+            .noted("one page in every plane"),
         key(
             "bandwidth",
             quoted(&format!("{rate}MB/s")),
@@ -276,9 +277,9 @@ fn buffer(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> 
 fn host(values: &Values, flows: u64, remarks: &mut Vec<String>) -> Vec<Key> {
     let (lane, lanes) = (values.real("PCIe_Lane_Bandwidth"), values.whole("PCIe_Lane_Count"));
     if values.word("HostInterface_Type") == "SATA" {
-        remarks.push("HostInterface_Type: SATA is not carried; the drive has NVMe queues, as deep as IO_Queue_Depth says (`flash.host.link.sata` with `flash.host.ahci` in their place is a SATA drive)".to_owned());
+        remarks.push("HostInterface_Type: SATA is not carried; the drive has NVMe queues of IO_Queue_Depth (for a SATA drive, use `flash.host.link.sata` with `flash.host.ahci` instead)".to_owned());
     }
-    // Headers and link: 28 B a packet of at most 128 B (`PCIe_Link.h`).
+    // Headers and link: 28 B per packet of at most 128 B (`PCIe_Link.h`).
     const PAYLOAD: f64 = 128.0;
     const HEAD: u64 = 28;
     let payload = lane * lanes as f64 * 1000.0 * PAYLOAD / (PAYLOAD + HEAD as f64);
@@ -294,7 +295,7 @@ fn host(values: &Values, flows: u64, remarks: &mut Vec<String>) -> Vec<Key> {
             quoted(&format!("{}MB/s", libm::round(payload).max(1.0))),
             link,
         ),
-        nvme("queues", flows.to_string(), &[]).noted("a queue for each flow"),
+        nvme("queues", flows.to_string(), &[]).noted("one queue per flow"),
         nvme("depth", values.whole("IO_Queue_Depth").to_string(), &["IO_Queue_Depth"]),
         nvme("in_controller", held.to_string(), &["Queue_Fetch_Size"]),
         nvme("doorbell", quoted(&time_ns(message(2))), link),
@@ -302,21 +303,21 @@ fn host(values: &Values, flows: u64, remarks: &mut Vec<String>) -> Vec<Key> {
     ]
 }
 
-/// What preconditioning leaves: the steady state under random writes, of the share that flows fill there.
+/// Precondition: the steady state under random writes of the share that flows fill in MQSim.
 fn state(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> Vec<Key> {
     const FROM: &[&str] = &["Enabled_Preconditioning", "Initial_Occupancy_Percentage"];
     if !values.flag("Enabled_Preconditioning") {
         return vec![Key::new("flash.precondition", quoted("none"), &["Enabled_Preconditioning"])];
     }
     let Some(flows) = flows else {
-        remarks.push("Enabled_Preconditioning: how much is filled stands with the flows; without them the drive starts empty. Give workload.xml too, or `--precondition analytic:share=75%`".to_owned());
+        remarks.push("Enabled_Preconditioning: the fill level is set by the flows; without them the drive starts empty. Give workload.xml too, or `--precondition analytic:share=75%`".to_owned());
         return vec![Key::new("flash.precondition", quoted("none"), &["Enabled_Preconditioning"])];
     };
     let filled = flows.occupancy();
     if filled <= 0.0 {
         return vec![Key::new("flash.precondition", quoted("none"), FROM)];
     }
-    remarks.push(format!("Initial_Occupancy_Percentage: {} of the logical space, from its beginning, in the steady state of random writes; MQSim draws which pages are full inside each flow's share, and leaves half of GC_Exec_Threshold free whatever is filled", share(filled)));
+    remarks.push(format!("Initial_Occupancy_Percentage: {} of the logical space, from its beginning, in the steady state of random writes; MQSim draws the filled pages inside each flow's share, and always leaves half of GC_Exec_Threshold free", share(filled)));
     vec![Key::new(
         "flash.precondition",
         format!("{{ analytic = {{ share = \"{}\" }} }}", share(filled)),
@@ -324,31 +325,31 @@ fn state(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> V
     )]
 }
 
-// Flows of a scenario: which part of the drive each has.
+// Flows of a scenario, and the part of the drive that each has.
 
-/// One flow.
+/// Flow of a scenario.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
-    /// What its file says of it.
+    /// Settings of the flow.
     pub(super) values: Values,
-    /// Whether it replays a trace.
+    /// Whether the flow replays a trace.
     pub(super) is_trace: bool,
-    /// Where it stands.
+    /// Place in the file.
     pub(super) place: Place,
-    /// The first byte of its share of the logical space.
+    /// First byte of its share of the logical space.
     pub(super) first: u64,
-    /// Bytes of its share.
+    /// Size of its share in bytes.
     pub(super) bytes: u64,
 }
 
-/// The flows of a scenario.
+/// Flows of a scenario.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
-    /// In their order.
+    /// Flows in file order.
     pub(super) all: Vec<Flow>,
 }
 
-/// Sets of channels, chips, dies and planes, by their settings and what bounds them.
+/// Settings that select channels, chips, dies and planes, with the setting that bounds each.
 const SETS: [(&str, &str); 4] = [
     ("Channel_IDs", "Flash_Channel_Count"),
     ("Chip_IDs", "Chip_No_Per_Channel"),
@@ -356,17 +357,18 @@ const SETS: [(&str, &str); 4] = [
     ("Plane_IDs", "Plane_No_Per_Die"),
 ];
 
-/// Bytes beyond which no drive can be built.
+/// Maximum size of a drive in bytes.
 const LARGEST: u64 = 1 << 62;
 
-/// Planes for which shares are counted one by one.
+/// Maximum number of planes for which shares are counted one by one.
 const MOST: u64 = 1 << 20;
 
 impl Flows {
-    /// Gives each flow its share of the logical space, as MQSim does: each plane is parted evenly among the flows that name it, and the flows follow each other.
+    /// Gives each flow its share of the logical space, as MQSim does: the flows that name a plane share it evenly, and
+    /// follow each other.
     ///
     /// # Errors
-    /// A channel, chip, die or plane that the drive does not have.
+    /// A flow names a channel, chip, die or plane that the drive does not have.
     pub(super) fn place(&mut self, drive: &Values) -> Result<(), Diagnostic> {
         let sets: Vec<[Vec<u64>; 4]> =
             self.all.iter().map(|flow| sets(flow, drive)).collect::<Result<_, _>>()?;
@@ -390,25 +392,25 @@ impl Flows {
         Ok(())
     }
 
-    /// The share of the logical space that the flows fill before they begin.
+    /// Share of the logical space that the flows fill before they begin.
     pub(super) fn occupancy(&self) -> f64 {
         let all: f64 = self.all.iter().map(|flow| flow.bytes as f64).sum();
         let filled =
             |flow: &Flow| flow.bytes as f64 * flow.values.real("Initial_Occupancy_Percentage") / 100.0;
         let share = self.all.iter().map(filled).sum::<f64>() / all.max(1.0);
-        // A share to the hundredth of a percent.
+        // Rounded to a hundredth of a percent.
         libm::round(share * 1e4) / 1e4
     }
 }
 
-/// Sectors of a plane that the host sees.
+/// Sectors of a plane that are visible to the host.
 fn usable_sectors(drive: &Values) -> f64 {
     let raw =
         ["Block_No_Per_Plane", "Page_No_Per_Block"].iter().fold(1.0, |all, name| all * drive.real(name));
     raw * (drive.whole("Page_Capacity") / SECTOR) as f64 * (1.0 - drive.real("Overprovisioning_Ratio"))
 }
 
-/// The channels, chips, dies and planes that a flow names; all of them where it names none.
+/// Channels, chips, dies and planes that a flow names; all of them if it names none.
 fn sets(flow: &Flow, drive: &Values) -> Result<[Vec<u64>; 4], Diagnostic> {
     let one = |(name, bound): (&'static str, &'static str)| {
         let there = drive.whole(bound);
@@ -429,7 +431,7 @@ fn sets(flow: &Flow, drive: &Values) -> Result<[Vec<u64>; 4], Diagnostic> {
     Ok([channels?, chips?, dies?, planes?])
 }
 
-/// Sectors of each flow, plane by plane.
+/// Sectors of each flow, added up over planes.
 fn shares(sets: &[[Vec<u64>; 4]], usable: f64) -> Vec<u64> {
     let names = |set: &[Vec<u64>; 4], at: &[u64; 4]| {
         set.iter().zip(at).all(|(set, id)| set.binary_search(id).is_ok())

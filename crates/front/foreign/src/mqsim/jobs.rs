@@ -1,31 +1,31 @@
-//! A flow in fio's words, or as a trace with its options.
+//! Converts a flow to an fio job, or to a trace with its options.
 
 use super::drive::{Flow, SECTOR};
 use crate::spec::decimal;
 use config::Diagnostic;
 use std::fmt::Write as _;
 
-/// What a flow is here.
+/// Workload of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// A job of fio.
+    /// fio job.
     Job {
-        /// Its name.
+        /// Name of the job.
         name: String,
-        /// Its options and their values.
+        /// Options with their values.
         options: Vec<(&'static str, String)>,
     },
-    /// A trace.
+    /// Trace.
     Trace {
-        /// Its path, as the file says it.
+        /// Path, as in the file.
         path: String,
-        /// The share of it that is replayed, percent.
+        /// Share that is replayed, in percent.
         percent: u64,
     },
 }
 
 impl Work {
-    /// The job on one line, as `--workload` takes it; the path of a trace.
+    /// Job on one line, in the form of `--workload`; for a trace, its path.
     pub fn workload(&self) -> String {
         match self {
             Work::Job { name, options } => {
@@ -38,7 +38,7 @@ impl Work {
     }
 }
 
-/// The jobs among flows as a job file; nothing if there are none.
+/// Job file of the jobs among the flows; `None` without any.
 pub fn job_file(works: &[Work]) -> Option<String> {
     let mut text = String::new();
     for work in works {
@@ -49,14 +49,14 @@ pub fn job_file(works: &[Work]) -> Option<String> {
             });
         }
     }
-    // Flows share the drive: without a device, each job would have a file of its own.
+    // Flows share the drive: without a device, each job would get a file of its own.
     (!text.is_empty()).then(|| format!("[global]\nfilename=/dev/nvme0n1\ndirect=1\n\n{text}"))
 }
 
-/// Says a flow here; `number` counts those of its scenario.
+/// Converts a flow; `number` is its index in the scenario.
 ///
 /// # Errors
-/// A flow that never ends, or that asks for nothing.
+/// The flow never ends, or issues no requests.
 pub(super) fn work(
     flow: &Flow,
     number: usize,
@@ -69,7 +69,7 @@ pub(super) fn work(
         let path = values.text("File_Path").to_owned();
         if path.is_empty() {
             return Err(
-                Diagnostic::new("the flow names no trace: `File_Path` is missing").at(flow.place.clone())
+                Diagnostic::new("the flow has no trace: `File_Path` is missing").at(flow.place.clone())
             );
         }
         let replays = values.whole("Relay_Count");
@@ -78,7 +78,7 @@ pub(super) fn work(
             remarks.push(format!("{name}: Relay_Count: the trace is replayed once, not {replays} times"));
         }
         if values.word("Time_Unit") != "NANOSECOND" {
-            remarks.push(format!("{name}: Time_Unit: MQSim reads it and takes times for ns all the same; `--time-unit us` reads them otherwise"));
+            remarks.push(format!("{name}: Time_Unit: MQSim reads it but treats times as ns; `--time-unit us` overrides that"));
         }
         return Ok(Work::Trace { path, percent });
     }
@@ -87,7 +87,7 @@ pub(super) fn work(
     Ok(Work::Job { name, options })
 }
 
-/// Which requests: kind, size, place.
+/// Options on the requests: kind, size, place.
 fn pattern(flow: &Flow, name: &str, remarks: &mut Vec<String>) -> Vec<(&'static str, String)> {
     let values = &flow.values;
     let reads = values.whole("Read_Percentage");
@@ -103,7 +103,7 @@ fn pattern(flow: &Flow, name: &str, remarks: &mut Vec<String>) -> Vec<(&'static 
         (0, false) => "write",
         (_, false) => "rw",
     };
-    // What a stream leaves out to begin on a boundary again.
+    // Gap that a stream skips to begin on a boundary again.
     let gap = (unit - sectors % unit) % unit;
     let rw = if !random && gap > 0 { format!("{kind}:{}", gap * SECTOR) } else { kind.to_owned() };
     let mut options = vec![("rw", rw)];
@@ -116,7 +116,7 @@ fn pattern(flow: &Flow, name: &str, remarks: &mut Vec<String>) -> Vec<(&'static 
         options.push(("blockalign", (unit * SECTOR).to_string()));
     } else {
         remarks.push(format!(
-            "{name}: STREAMING begins at the first address of its region here, at a random one there"
+            "{name}: STREAMING begins at the first address of its region here, at a random address in MQSim"
         ));
     }
     let hot = values.whole("Percentage_of_Hot_Region");
@@ -142,7 +142,7 @@ fn sizes(flow: &Flow, sectors: u64, name: &str, remarks: &mut Vec<String>) -> (&
     if flow.values.word("Request_Size_Distribution") != "NORMAL" || spread == 0 {
         return ("bs", (sectors * SECTOR).to_string());
     }
-    remarks.push(format!("{name}: NORMAL: sizes are ten equally likely ones, the tenths of the distribution, rounded up to sectors as there"));
+    remarks.push(format!("{name}: NORMAL: ten equally likely sizes, the tenths of the distribution, rounded up to sectors as in MQSim"));
     // Middles of the tenths of the normal distribution, in standard deviations.
     const TENTHS: [f64; 10] =
         [-1.6449, -1.0364, -0.6745, -0.3853, -0.1257, 0.1257, 0.3853, 0.6745, 1.0364, 1.6449];
@@ -159,7 +159,7 @@ fn sizes(flow: &Flow, sectors: u64, name: &str, remarks: &mut Vec<String>) -> (&
     ("bssplit", parts.join(":"))
 }
 
-/// When they come, and when they end.
+/// Options on the arrival of requests, and on the end.
 fn pace(
     flow: &Flow,
     depth: u64,
@@ -172,9 +172,9 @@ fn pace(
     if values.word("Synthetic_Generator_Type") == "BANDWIDTH" {
         let rate = values.whole("Bandwidth") / SECTOR / sectors;
         if rate == 0 {
-            let help = "MQSim divides by it and ends, or never issues a request: `Bandwidth` is bytes a second, at least one request of them";
+            let help = "MQSim divides by zero and ends, or never issues a request: `Bandwidth` is bytes per second, at least one request";
             return Err(Diagnostic::new(format!(
-                "`Bandwidth` is {}: less than a request a second",
+                "`Bandwidth` is {}: less than one request per second",
                 values.whole("Bandwidth")
             ))
             .at(flow.place.clone())
@@ -201,19 +201,19 @@ fn pace(
         options.push(("runtime", time));
         if total > 0 {
             remarks.push(format!(
-                "{name}: Total_Requests_To_Generate has no effect there while Stop_Time is {} s",
+                "{name}: Total_Requests_To_Generate has no effect in MQSim while Stop_Time is {} s",
                 decimal(stop as f64 / 1e9)
             ));
         }
     } else if total > 0 {
         options.push(("number_ios", total.to_string()));
-        // Bytes never end it first.
+        // The byte limit never ends it first.
         let largest = sectors + 2 * values.whole("Variance_Request_Size");
         options.push(("io_size", total.saturating_mul(largest * SECTOR).min(1 << 62).to_string()));
     } else {
         let help = "`Stop_Time` in ns, or `Total_Requests_To_Generate`, must be above zero";
         return Err(Diagnostic::new(
-            "the flow asks for nothing: neither a time nor a number of requests ends it",
+            "the flow has no end: neither a time nor a number of requests limits it",
         )
         .at(flow.place.clone())
         .help(help));

@@ -1,23 +1,23 @@
-//! Texts of settings as MQSim's parser takes them: `std::stoul` and its kin read a number and pass over what follows, a flag is on unless it says
-//! FALSE, a list is parted by `strtok`. Read from `src/exec/*_Parameter_Set.cpp` of commit 7ec40e3.
+//! Texts of settings as MQSim's parser reads them. `std::stoul` and its kin read a number and ignore the rest; a flag
+//! is on unless it says FALSE; a list is split by `strtok`. Read from `src/exec/*_Parameter_Set.cpp` of commit 7ec40e3.
 
 use crate::setting::{Kind, Setting};
 use config::Diagnostic;
 
-/// A text as it is taken.
+/// Text as MQSim reads it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// The value in the form of its table.
+    /// Value in the form of its table.
     pub(super) text: String,
-    /// How the value differs from the text, if it does.
+    /// Difference between value and text, if any.
     pub(super) odd: Option<String>,
 }
 
-/// Settings that are kept in 16 bits.
+/// Settings stored in 16 bits.
 const SHORT: [&str; 2] = ["IO_Queue_Depth", "Queue_Fetch_Size"];
-/// Settings that are kept in 8 bits, and read as an `int`.
+/// Settings stored in 8 bits, and read as an `int`.
 const CHARS: [&str; 2] = ["Read_Percentage", "Percentage_of_Hot_Region"];
-/// Settings that are read as an `int`: beyond 31 bits the parser gives up.
+/// Settings read as an `int`: beyond 31 bits the parser fails.
 const INTS: [&str; 10] = [
     "Seed",
     "Working_Set_Percentage",
@@ -31,10 +31,11 @@ const INTS: [&str; 10] = [
     "Percentage_To_Be_Executed",
 ];
 
-/// Takes the text of an element, space around it included. A text that the parser refuses is returned as it is, for the table to refuse.
+/// Reads the text of an element, surrounding space included. A text that the parser refuses is returned unchanged, for
+/// the table to refuse.
 ///
 /// # Errors
-/// A number that an `int` cannot hold.
+/// The number does not fit an `int`.
 pub(super) fn take(setting: &Setting, raw: &str) -> Result<Taken, Diagnostic> {
     let text = raw.trim();
     let as_it_is = || Taken { text: text.to_owned(), odd: None };
@@ -47,7 +48,7 @@ pub(super) fn take(setting: &Setting, raw: &str) -> Result<Taken, Diagnostic> {
     })
 }
 
-/// Bits that a whole number is kept in; times, whose limit needs more, in 64.
+/// Width in bits of a whole number; times, whose limit needs more, have 64.
 fn bits(name: &str, most: u64) -> u32 {
     match name {
         _ if SHORT.contains(&name) => 16,
@@ -57,7 +58,7 @@ fn bits(name: &str, most: u64) -> u32 {
     }
 }
 
-/// A number in front of a text, and what follows it.
+/// Splits a text into a leading number and the rest.
 fn number(text: &str) -> Option<(i128, &str)> {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -65,13 +66,13 @@ fn number(text: &str) -> Option<(i128, &str)> {
     };
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     let value: i128 = rest[..end].parse().ok()?;
-    // `stoull` takes no more than 64 bits.
+    // `stoull` reads at most 64 bits.
     (value <= i128::from(u64::MAX)).then_some((sign * value, &rest[end..]))
 }
 
 fn passed_over(read: &str, rest: &str) -> Option<String> {
     let is_zero = rest.strip_prefix('.').is_some_and(|digits| digits.bytes().all(|digit| digit == b'0'));
-    (!rest.is_empty() && !is_zero).then(|| format!("MQSim reads {read} and passes over `{rest}`"))
+    (!rest.is_empty() && !is_zero).then(|| format!("MQSim reads {read} and ignores `{rest}`"))
 }
 
 fn whole(name: &str, text: &str, most: u64) -> Result<Option<Taken>, Diagnostic> {
@@ -82,11 +83,11 @@ fn whole(name: &str, text: &str, most: u64) -> Result<Option<Taken>, Diagnostic>
         return Err(Diagnostic::new(what).help("it holds numbers from -2147483648 to 2147483647"));
     }
     let kept = value.rem_euclid(1i128 << bits);
-    let cut = (kept != value).then(|| format!("MQSim cuts {value} to {bits} bits: {kept}"));
+    let cut = (kept != value).then(|| format!("MQSim truncates {value} to {bits} bits: {kept}"));
     Ok(Some(Taken { text: kept.to_string(), odd: cut.or_else(|| passed_over(&kept.to_string(), rest)) }))
 }
 
-/// Number as `std::stod` reads it; hexadecimal numbers, infinities and other text are left to the table.
+/// Reads a number like `std::stod`; hexadecimal numbers, infinities and other text are left to the table.
 fn real(text: &str) -> Option<Taken> {
     let digits = |from: usize| {
         text[from..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |length| from + length)
@@ -106,7 +107,7 @@ fn real(text: &str) -> Option<Taken> {
         }
     }
     let (read, rest) = text.split_at(end);
-    let odd = (!rest.is_empty()).then(|| format!("MQSim reads {read} and passes over `{rest}`"));
+    let odd = (!rest.is_empty()).then(|| format!("MQSim reads {read} and ignores `{rest}`"));
     Some(Taken { text: read.trim_start_matches('+').to_owned(), odd })
 }
 
@@ -117,15 +118,15 @@ fn flag(raw: &str) -> Taken {
         }
         _ if raw.trim().eq_ignore_ascii_case("true") => None,
         _ if raw.trim().eq_ignore_ascii_case("false") => Some(
-            "MQSim takes the space around it for a part of the word, which is then not FALSE: true"
+            "MQSim includes the surrounding space in the word, which is then not FALSE: true"
                 .to_owned(),
         ),
-        _ => Some("MQSim takes any word but FALSE for true".to_owned()),
+        _ => Some("MQSim reads any word but FALSE as true".to_owned()),
     };
     Taken { text: "true".to_owned(), odd }
 }
 
-/// Numbers parted by commas, of which any number stand between two; as `std::stoi`, each may have something behind it.
+/// Reads numbers separated by one or more commas; as with `std::stoi`, each may be followed by other text.
 fn list(text: &str) -> Option<Taken> {
     let (mut all, mut odd) = (Vec::new(), None);
     for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -154,10 +155,10 @@ mod tests {
             ("Flash_Channel_Count", wide, "8", "8", ""),
             ("Flash_Channel_Count", wide, " 8.00\n", "8", ""),
             ("Flash_Channel_Count", wide, "+8", "8", ""),
-            ("Flash_Channel_Count", wide, "8.75", "8", "passes over `.75`"),
-            ("Data_Cache_Capacity", wide, "1e9", "1", "passes over `e9`"),
-            ("Data_Cache_Capacity", wide, "256MB", "256", "passes over `MB`"),
-            ("Data_Cache_Capacity", wide, "4294967296", "0", "cuts 4294967296 to 32 bits: 0"),
+            ("Flash_Channel_Count", wide, "8.75", "8", "ignores `.75`"),
+            ("Data_Cache_Capacity", wide, "1e9", "1", "ignores `e9`"),
+            ("Data_Cache_Capacity", wide, "256MB", "256", "ignores `MB`"),
+            ("Data_Cache_Capacity", wide, "4294967296", "0", "truncates 4294967296 to 32 bits: 0"),
             ("Data_Cache_Capacity", wide, "-1", "4294967295", "to 32 bits: 4294967295"),
             ("IO_Queue_Depth", Kind::Whole(1, 65_535), "70000", "4464", "to 16 bits: 4464"),
             ("Read_Percentage", Kind::Whole(0, 100), "300", "44", "to 8 bits: 44"),

@@ -1,4 +1,4 @@
-//! MQSim (Tavakkol et al., FAST 2018): its `ssdconfig.xml` as a system, its `workload.xml` as jobs and traces.
+//! MQSim (Tavakkol et al., FAST 2018): imports its `ssdconfig.xml` as a system, its `workload.xml` as jobs and traces.
 
 mod drive;
 mod jobs;
@@ -14,35 +14,35 @@ use config::Diagnostic;
 use drive::{Flow, Flows};
 use roxmltree::Node;
 
-/// The root of the file of a drive.
+/// Root element of a drive file.
 const DRIVE: &str = "Execution_Parameter_Set";
-/// The root of the file of workloads.
+/// Root element of a workload file.
 const WORKLOAD: &str = "MQSim_IO_Scenarios";
 const SCENARIO: &str = "IO_Scenario";
 const SYNTHETIC: &str = "IO_Flow_Parameter_Set_Synthetic";
 const TRACE: &str = "IO_Flow_Parameter_Set_Trace_Based";
-/// The most flows of a scenario, and scenarios of a file.
+/// Maximum number of flows in a scenario, and of scenarios in a file.
 const MOST: usize = 1024;
 
-/// A file by its name and text.
+/// File with its name and text.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'t> {
-    /// What it is called.
+    /// Name of the file.
     pub name: &'t str,
-    /// Its text.
+    /// Text of the file.
     pub text: &'t str,
 }
 
-/// Which of MQSim's files a text is.
+/// Kind of an MQSim file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// That of a drive.
+    /// Drive file.
     Drive,
-    /// That of workloads.
+    /// Workload file.
     Workload,
 }
 
-/// Which of MQSim's files a text looks like; none if it is something else.
+/// Detects the kind of an MQSim file; `None` for any other file.
 pub fn sort_of(text: &str) -> Option<Sort> {
     let at = |root: &str| text.find(&format!("<{root}"));
     match (at(DRIVE), at(WORKLOAD)) {
@@ -52,18 +52,18 @@ pub fn sort_of(text: &str) -> Option<Sort> {
     }
 }
 
-/// One scenario: a drive as it is for its flows, and what they are.
+/// Scenario: a drive configured for its flows, and the flows.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The drive.
+    /// Imported drive.
     pub system: Imported,
-    /// Its flows; none of a drive by itself.
+    /// Flows; empty for a drive without workloads.
     pub works: Vec<Work>,
-    /// Settings that MQSim passes over, cuts, or takes for something else than they say, each with its place; told among the remarks too.
+    /// Settings that MQSim ignores, truncates or misreads, each with its place; also listed among the remarks.
     pub odd: Vec<Diagnostic>,
 }
 
-/// A file of workloads with its scenarios.
+/// Workload file with its scenarios.
 pub struct Workloads {
     file: String,
     scenarios: Vec<Flows>,
@@ -71,22 +71,22 @@ pub struct Workloads {
 }
 
 impl Workloads {
-    /// How many scenarios there are.
+    /// Number of scenarios.
     pub fn count(&self) -> usize {
         self.scenarios.len()
     }
 }
 
-/// Says a drive here, for a scenario of a file of workloads (counted from one) if there is one.
+/// Imports a drive, for a scenario of a workload file (counted from one) if given.
 ///
 /// # Errors
-/// A file that is not MQSim's, a value that a setting cannot have, a scenario that is not there.
+/// The file is not MQSim's, a value is not allowed for its setting, or the scenario does not exist.
 pub fn import(drive: File<'_>, workloads: Option<(&Workloads, usize)>) -> Result<Scenario, Diagnostic> {
     let (values, mut odd) = read_drive(drive)?;
     let flows = match workloads {
         Some((file, number)) => {
             let wrong = || {
-                let help = format!("they count from 1 to {}", file.count());
+                let help = format!("scenarios count from 1 to {}", file.count());
                 Diagnostic::new(format!("{} has no scenario {number}", file.file)).help(help)
             };
             let mut flows = file.scenarios.get(number.wrapping_sub(1)).ok_or_else(wrong)?.clone();
@@ -109,7 +109,7 @@ pub fn import(drive: File<'_>, workloads: Option<(&Workloads, usize)>) -> Result
         tool: "MQSim",
         file: drive.name.to_owned(),
         inherits: "mqsim-default",
-        description: format!("The drive of MQSim's {}", drive.name),
+        description: format!("MQSim drive of {}", drive.name),
         keys,
         told: Vec::new(),
         remarks,
@@ -118,7 +118,7 @@ pub fn import(drive: File<'_>, workloads: Option<(&Workloads, usize)>) -> Result
         places: Vec::new(),
     };
     system.tell(&values);
-    // A setting of several flows is told once.
+    // A setting of several flows is reported once.
     for flow in flows.iter().flat_map(|flows| &flows.all) {
         let known: Vec<&str> = system.told.iter().map(|told| told.name).collect();
         let mut of_flow = system.clone();
@@ -131,7 +131,7 @@ pub fn import(drive: File<'_>, workloads: Option<(&Workloads, usize)>) -> Result
     Ok(Scenario { system, works, odd })
 }
 
-/// An oddity of a file as a line of remarks.
+/// Formats an oddity of a file as a line of remarks.
 fn remark(line: &str, odd: &Diagnostic) -> String {
     let number = odd.place.as_ref().map_or(0, |place| place.line);
     let nearest = odd.nearest.iter().map(|nearest| format!("; did you mean `{nearest}`?"));
@@ -158,10 +158,10 @@ fn read_drive(file: File<'_>) -> Result<(Values, Vec<Diagnostic>), Diagnostic> {
     reader.end(values)
 }
 
-/// Reads a file of workloads.
+/// Reads a workload file.
 ///
 /// # Errors
-/// As [`import`].
+/// The same faults as for [`import`].
 pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
     let text = cleaned(file.text);
     let xml = rooted(File { text: &text, ..file }, WORKLOAD)?;
@@ -179,7 +179,7 @@ pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
                 TRACE => settings::TRACE,
                 other => {
                     let what =
-                        format!("<{other}> is not a flow, and MQSim takes it for one without settings");
+                        format!("<{other}> is not a flow; MQSim reads it as one without settings");
                     let fault = Diagnostic::new(what).at(xml.place(node));
                     reader.faults.push(fault.allowed(other, [SYNTHETIC, TRACE]));
                     continue;
@@ -198,14 +198,14 @@ pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
         scenarios.push(Flows { all });
     }
     if scenarios.is_empty() && reader.faults.is_empty() {
-        let help = "MQSim runs workloads of its own in that case; give each scenario an <IO_Scenario>";
+        let help = "MQSim would run built-in workloads; give each scenario an <IO_Scenario>";
         reader.faults.push(Diagnostic::new(format!("{} has no scenario", file.name)).help(help));
     }
     let (scenarios, odd) = reader.end(scenarios)?;
     Ok(Workloads { file: file.name.to_owned(), scenarios, odd })
 }
 
-/// The file, if its root is the right one.
+/// Parses the file, if its root is the right one.
 fn rooted<'t>(file: File<'t>, root: &str) -> Result<Xml<'t>, Diagnostic> {
     let xml = Xml::read(file.name, file.text)?;
     let found = xml.root().tag_name().name();
@@ -213,20 +213,20 @@ fn rooted<'t>(file: File<'t>, root: &str) -> Result<Xml<'t>, Diagnostic> {
         return Ok(xml);
     }
     let help = match found {
-        DRIVE => "this is MQSim's drive: `nandscape import mqsim ssdconfig.xml workload.xml` takes it first".to_owned(),
-        WORKLOAD => "these are MQSim's workloads: `nandscape import mqsim ssdconfig.xml workload.xml` takes them second".to_owned(),
-        "simplessd" => "this is SimpleSSD's: `nandscape import simplessd FILE`".to_owned(),
+        DRIVE => "this is an MQSim drive: `nandscape import mqsim ssdconfig.xml workload.xml` takes it first".to_owned(),
+        WORKLOAD => "these are MQSim workloads: `nandscape import mqsim ssdconfig.xml workload.xml` takes them second".to_owned(),
+        "simplessd" => "this is a SimpleSSD file: `nandscape import simplessd FILE`".to_owned(),
         _ => format!("its root must be <{root}>"),
     };
-    let what = format!("{} is not what MQSim has there: its root is <{found}>", file.name);
+    let what = format!("{} is not the MQSim file expected here: its root is <{found}>", file.name);
     Err(Diagnostic::new(what).at(xml.place(xml.root())).help(help))
 }
 
-/// Takes settings out of a file.
+/// Reader of settings from a file.
 struct Reader<'x, 't> {
     xml: &'x Xml<'t>,
     faults: Vec<Diagnostic>,
-    /// What MQSim passes over, cuts, or takes for something else.
+    /// Texts that MQSim ignores, truncates or misreads.
     odd: Vec<Diagnostic>,
 }
 
@@ -235,7 +235,7 @@ impl<'x, 't> Reader<'x, 't> {
         Reader { xml, faults: Vec::new(), odd: Vec::new() }
     }
 
-    /// What was read, with what is odd in it.
+    /// Ends reading; returns the value with all oddities.
     fn end<T>(self, all: T) -> Result<(T, Vec<Diagnostic>), Diagnostic> {
         let Reader { faults, mut odd, .. } = self;
         shorten(&mut odd);
@@ -243,11 +243,11 @@ impl<'x, 't> Reader<'x, 't> {
     }
 
     fn pass_over(&mut self, node: Node<'_, '_>, found: &str, allowed: &[&'static str]) {
-        let what = format!("<{found}> is nothing that MQSim reads here: it is passed over, as there");
+        let what = format!("<{found}> is not an element that MQSim reads here: it is ignored, as in MQSim");
         self.odd.push(Diagnostic::new(what).at(self.xml.place(node)).allowed(found, allowed.iter().copied()));
     }
 
-    /// Takes the settings of a table out of an element; those of another table are passed over, as there.
+    /// Reads the settings of a table from an element; those of a different table are ignored, as in MQSim.
     fn set(&mut self, set: Node<'_, '_>, table: &[Setting], values: &mut Values) {
         for node in elements(set).filter(|node| !node.has_tag_name("Flash_Parameter_Set")) {
             let name = node.tag_name().name();
@@ -255,7 +255,7 @@ impl<'x, 't> Reader<'x, 't> {
                 !table.iter().any(|one| one.name == name) && values.settings().any(|one| one.name == name);
             if elsewhere {
                 let set = set.tag_name().name();
-                let what = format!("`{name}` stands in <{set}>, where MQSim passes over it: it is not read");
+                let what = format!("`{name}` is in <{set}>, where MQSim ignores it: it is not read");
                 let help = "move it into its own set, or remove it";
                 self.odd.push(Diagnostic::new(what).at(self.xml.place(node)).help(help));
             } else {
@@ -269,7 +269,7 @@ impl<'x, 't> Reader<'x, 't> {
         let Some(setting) = values.settings().find(|one| one.name == name) else {
             let names = values.settings().map(|one| one.name);
             let nearest = config::diag::nearest(name, names).map(str::to_owned);
-            let what = format!("`{name}` is not a setting of MQSim: it is passed over, as there");
+            let what = format!("`{name}` is not a setting of MQSim: it is ignored, as in MQSim");
             let fault = Diagnostic { nearest, ..Diagnostic::new(what) };
             self.odd.push(fault.at(place).help("correct the name, or remove it"));
             return;
@@ -283,7 +283,7 @@ impl<'x, 't> Reader<'x, 't> {
             }
         };
         if values.forget(name) {
-            let what = format!("`{name}` is said twice: the last one counts, as there");
+            let what = format!("`{name}` is given twice: the last one counts, as in MQSim");
             self.odd.push(Diagnostic::new(what).at(place.clone()).help("remove the other"));
         }
         let read = values.take("MQSim", name, &taken.text, &place);

@@ -1,6 +1,6 @@
-//! Settings of MQSim's `ssdconfig.xml` and of the flows in its `workload.xml`: a line each, with what MQSim takes where the file is silent.
-//! Read from its source at commit 7ec40e3 (`src/exec/*_Parameter_Set.cpp`, and where the values go); what the shipped system
-//! `mqsim-default` makes of them is in its `calibration.md`.
+//! Settings of MQSim's `ssdconfig.xml` and of the flows in its `workload.xml`, one per line, with MQSim's defaults.
+//! Read from its source at commit 7ec40e3 (`src/exec/*_Parameter_Set.cpp`, and uses of the values). The
+//! `calibration.md` of the shipped system `mqsim-default` explains their conversion.
 
 use crate::setting::Class::{Carried, Differs, Inert, Missing};
 use crate::setting::Kind::{Flag, Numbers, Real, Text, Whole, Word};
@@ -10,11 +10,11 @@ const U16: u64 = u16::MAX as u64;
 const U32: u64 = u32::MAX as u64;
 const NS: u64 = 3_600_000_000_000;
 const SHARING: &[&str] = &["SHARED", "EQUAL_PARTITIONING"];
-const SUSPEND: &str = "never takes effect: the case of a busy chip falls through to `return false` in both schedulers, so no command is ever suspended; flash.die.suspend is off";
-const WEAR: &str = "not passed on: SSD_Device gives its random seed in this place, so that levelling is always on, both kinds, at 100; dynamic levelling is on here, static levelling is left out, because requests are lost in it there";
-const MISSPELT: &str = "passed over in silence there: its parser knows another spelling";
+const SUSPEND: &str = "without effect in MQSim: the case of a busy chip falls through to `return false` in both schedulers, so no command is ever suspended; flash.die.suspend is off";
+const WEAR: &str = "not passed on in MQSim: SSD_Device passes its random seed instead, so levelling is always on, both kinds, at 100; here dynamic levelling is on, and static levelling, which loses requests in MQSim, is left out";
+const MISSPELT: &str = "silently ignored by MQSim: its parser uses a different spelling";
 
-/// What its `Host_Parameter_Set` holds.
+/// Settings of its `Host_Parameter_Set`.
 pub(super) const HOST: &[Setting] = &[
     setting(
         "PCIe_Lane_Bandwidth",
@@ -29,7 +29,7 @@ pub(super) const HOST: &[Setting] = &[
         Whole(0, NS),
         "0",
         Missing,
-        "flash.host.ahci, if it is wanted: NVMe queues as imported",
+        "see flash.host.ahci; imported with NVMe queues",
     ),
     setting(
         "Enable_ResponseTime_Logging",
@@ -43,27 +43,27 @@ pub(super) const HOST: &[Setting] = &[
         Whole(0, NS),
         "400000",
         Differs,
-        "windows of a result's series double in width, so that there are at most 512",
+        "windows of a result's series double in width to keep at most 512",
     ),
 ];
 
-/// What its `Device_Parameter_Set` holds.
+/// Settings of its `Device_Parameter_Set`.
 pub(super) const DEVICE: &[Setting] = &[
     setting(
         "Seed",
         Whole(0, U32),
         "123",
         Differs,
-        "other generators draw other numbers: `--seed N` of a run",
+        "random numbers differ: `--seed N` of a run",
     ),
     setting(
         "Enabled_Preconditioning",
         Flag,
         "true",
         Carried,
-        "flash.precondition, with Initial_Occupancy_Percentage of the flows; without flows nothing is known of it, and the drive starts empty",
+        "flash.precondition, with Initial_Occupancy_Percentage of the flows; without flows the drive starts empty",
     ),
-    setting("Memory_Type", Word(&["FLASH"]), "FLASH", Carried, "flash it is"),
+    setting("Memory_Type", Word(&["FLASH"]), "FLASH", Carried, "flash"),
     setting("HostInterface_Type", Word(&["NVME", "SATA"]), "NVME", Carried, "flash.host.nvme"),
     setting("IO_Queue_Depth", Whole(1, U16), "1024", Carried, ""),
     setting(
@@ -71,14 +71,14 @@ pub(super) const DEVICE: &[Setting] = &[
         Whole(1, U16),
         "512",
         Carried,
-        "of each queue there, of all together here: times the flows",
+        "per queue in MQSim, for all queues together here: multiplied by the flows",
     ),
     setting(
         "Caching_Mechanism",
         Word(&["SIMPLE", "ADVANCED"]),
         "ADVANCED",
         Carried,
-        "flash.buffer; SIMPLE ends in an error there unless the flows turn caching off",
+        "flash.buffer; SIMPLE fails in MQSim unless the flows turn caching off",
     ),
     setting(
         "Data_Cache_Sharing_Mode",
@@ -93,16 +93,16 @@ pub(super) const DEVICE: &[Setting] = &[
         Whole(1, U32),
         "8192",
         Inert,
-        "the formula for more than a row divides by the time of a burst where it must multiply: 461 ns for 12 KiB, 41 us for 8, 16 and 24 KiB; here every byte takes its time",
+        "MQSim's formula for more than a row divides by the burst time instead of multiplying: 461 ns for 12 KiB, 41 us for 8, 16 and 24 KiB; here every byte takes its time",
     ),
     setting(
         "Data_Cache_DRAM_Data_Rate",
         Whole(1, 1_000_000),
         "800",
         Carried,
-        "MT/s, doubled there, times the burst size",
+        "MT/s, doubled in MQSim, times the burst size",
     ),
-    setting("Data_Cache_DRAM_Data_Busrt_Size", Whole(1, 4096), "4", Carried, "bytes a transfer"),
+    setting("Data_Cache_DRAM_Data_Busrt_Size", Whole(1, 4096), "4", Carried, "bytes per transfer"),
     setting("Data_Cache_DRAM_Data_Burst_Size", Whole(1, 4096), "", Inert, MISSPELT),
     setting("Data_Cache_DRAM_tRCD", Whole(0, NS), "13", Carried, "ns; the latency is tRCD + tCL"),
     setting("Data_Cache_DRAM_tCL", Whole(0, NS), "13", Carried, "ns; the latency is tRCD + tCL"),
@@ -111,14 +111,14 @@ pub(super) const DEVICE: &[Setting] = &[
         Whole(0, NS),
         "13",
         Inert,
-        "counts in the wrong formula for more than a row alone",
+        "used only in the wrong formula for more than a row",
     ),
     setting(
         "Address_Mapping",
         Word(&["PAGE_LEVEL", "HYBRID"]),
         "PAGE_LEVEL",
         Carried,
-        "a map of pages; HYBRID is a class of empty functions there",
+        "page mapping; HYBRID is a class of empty functions in MQSim",
     ),
     setting("Ideal_Mapping_Table", Flag, "false", Carried, ""),
     setting(
@@ -126,22 +126,22 @@ pub(super) const DEVICE: &[Setting] = &[
         Whole(0, U32),
         "2097152",
         Carried,
-        "entries there are log2 of all pages long, with a bit a sector",
+        "MQSim's entries have log2 of all pages bits, and a bit per sector",
     ),
     setting(
         "CMT_Sharing_Mode",
         Word(SHARING),
         "SHARED",
         Missing,
-        "one part of the map is held for all flows: partitions are not modelled",
+        "all flows share the cached mapping: partitions are not modelled",
     ),
-    setting("Plane_Allocation_Scheme", Word(SCHEMES), "CWDP", Carried, "the address decides the plane"),
+    setting("Plane_Allocation_Scheme", Word(SCHEMES), "CWDP", Carried, "the address determines the plane"),
     setting(
         "Transaction_Scheduling_Policy",
         Word(&["OUT_OF_ORDER", "PRIORITY_OUT_OF_ORDER", "FLIN"]),
         "OUT_OF_ORDER",
         Carried,
-        "the map's reads, reads, writes, collection; classes of priority within a kind are not modelled",
+        "order: mapping reads, reads, writes, GC; priority classes within a kind are not modelled",
     ),
     setting("Overprovisioning_Ratio", Real(0.0, 0.99), "0.07", Carried, ""),
     setting(
@@ -149,7 +149,7 @@ pub(super) const DEVICE: &[Setting] = &[
         Real(0.0, 1.0),
         "0.05",
         Carried,
-        "of a plane's blocks, and at least 10 of them there",
+        "share of a plane's blocks, at least 10 blocks in MQSim",
     ),
     setting(
         "GC_Block_Selection_Policy",
@@ -164,14 +164,14 @@ pub(super) const DEVICE: &[Setting] = &[
         Flag,
         "true",
         Differs,
-        "off, collection has precedence on its chip there, in which requests are lost; here it gives way to the host until flash.ftl.gc.hard",
+        "if off, GC has precedence on its chip in MQSim, which then loses requests; here it yields to the host until flash.ftl.gc.hard",
     ),
     setting(
         "GC_Hard_Threshold",
         Real(0.0, 1.0),
         "0.005",
         Differs,
-        "when preemptible collection takes precedence; here flash.ftl.gc.hard says when writes wait, which there is below 10 free blocks whatever the file says",
+        "when preemptible GC takes precedence; flash.ftl.gc.hard sets when writes wait, which in MQSim is always below 10 free blocks",
     ),
     setting("Dynamic_Wearleveling_Enabled", Flag, "true", Inert, WEAR),
     setting("Static_Wearleveling_Enabled", Flag, "true", Inert, WEAR),
@@ -181,7 +181,7 @@ pub(super) const DEVICE: &[Setting] = &[
         Whole(0, NS),
         "700000",
         Inert,
-        "its parser reads `Prefered_suspend_erase_time_for_read`, and no command is ever suspended",
+        "MQSim's parser reads `Prefered_suspend_erase_time_for_read`, and no command is ever suspended",
     ),
     setting("Prefered_suspend_erase_time_for_read", Whole(0, NS), "700000", Inert, SUSPEND),
     setting("Preferred_suspend_erase_time_for_write", Whole(0, NS), "700000", Inert, SUSPEND),
@@ -192,14 +192,14 @@ pub(super) const DEVICE: &[Setting] = &[
         Whole(1, 64),
         "1",
         Carried,
-        "bytes; beyond two, the rate grows in its place",
+        "bytes; above two, the rate is raised instead",
     ),
     setting("Channel_Transfer_Rate", Whole(1, 100_000), "300", Carried, "MT/s"),
     setting("Chip_No_Per_Channel", Whole(1, 65_536), "4", Carried, ""),
     setting("Flash_Comm_Protocol", Word(&["NVDDR2"]), "NVDDR2", Carried, ""),
 ];
 
-/// What its `Flash_Parameter_Set` holds.
+/// Settings of its `Flash_Parameter_Set`.
 pub(super) const FLASH: &[Setting] = &[
     setting("Flash_Technology", Word(&["SLC", "MLC", "TLC"]), "MLC", Carried, ""),
     setting(
@@ -209,19 +209,19 @@ pub(super) const FLASH: &[Setting] = &[
         Inert,
         SUSPEND,
     ),
-    setting("Page_Read_Latency_LSB", Whole(0, NS), "75000", Carried, "ns, and 20 ns that the chip adds"),
-    setting("Page_Read_Latency_CSB", Whole(0, NS), "75000", Carried, "of TLC alone"),
-    setting("Page_Read_Latency_MSB", Whole(0, NS), "75000", Carried, "of MLC and TLC"),
+    setting("Page_Read_Latency_LSB", Whole(0, NS), "75000", Carried, "ns, plus 20 ns added by the chip"),
+    setting("Page_Read_Latency_CSB", Whole(0, NS), "75000", Carried, "TLC only"),
+    setting("Page_Read_Latency_MSB", Whole(0, NS), "75000", Carried, "MLC and TLC"),
     setting("Page_Program_Latency_LSB", Whole(0, NS), "750000", Carried, "ns"),
-    setting("Page_Program_Latency_CSB", Whole(0, NS), "750000", Carried, "of TLC alone"),
-    setting("Page_Program_Latency_MSB", Whole(0, NS), "750000", Carried, "of MLC and TLC"),
+    setting("Page_Program_Latency_CSB", Whole(0, NS), "750000", Carried, "TLC only"),
+    setting("Page_Program_Latency_MSB", Whole(0, NS), "750000", Carried, "MLC and TLC"),
     setting("Block_Erase_Latency", Whole(0, NS), "3800000", Carried, "ns"),
     setting(
         "Block_PE_Cycles_Limit",
         Whole(0, U32),
         "10000",
         Inert,
-        "the length of a histogram of erases: no block wears out",
+        "length of an erase histogram: blocks do not wear out",
     ),
     setting("Suspend_Erase_Time", Whole(0, NS), "700000", Inert, SUSPEND),
     setting("Suspend_Program_Time", Whole(0, NS), "100000", Inert, SUSPEND),
@@ -230,7 +230,7 @@ pub(super) const FLASH: &[Setting] = &[
         Whole(1, 65_536),
         "2",
         Carried,
-        "one of a chip's dies works at a time, as there: flash.die.interleave = false",
+        "one die of a chip works at a time, as in MQSim: flash.die.interleave = false",
     ),
     setting("Plane_No_Per_Die", Whole(1, 16), "2", Carried, ""),
     setting("Block_No_Per_Plane", Whole(1, 1 << 28), "2048", Carried, ""),
@@ -241,39 +241,40 @@ pub(super) const FLASH: &[Setting] = &[
         Whole(0, U32),
         "1872",
         Inert,
-        "spare bytes are never moved there, nor here",
+        "metadata bytes are never transferred, in MQSim or here",
     ),
     setting("Page_Metadata_Capacity", Text, "", Inert, MISSPELT),
 ];
 
-/// Orders of channel, way (chip), die and plane that its parser knows.
+/// Orders of channel, way (chip), die and plane that its parser accepts.
 const SCHEMES: &[&str] = &[
     "CDPW", "CDWP", "CPDW", "CPWD", "CWDP", "CWPD", "DCPW", "DCWP", "DPCW", "DPWC", "DWCP", "DWPC", "PCDW",
     "PCWD", "PDCW", "PDWC", "PWCD", "PWDC", "WCDP", "WCPD", "WDCP", "WDPC", "WPCD", "WPDC",
 ];
 
-// Settings of the flows in MQSim's `workload.xml`: a line each, as those of the drive. Read from `src/exec/IO_Flow_Parameter_Set.cpp`, `src/host/IO_Flow_*.cpp` and `src/host/PCIe_Switch.cpp` of
-// commit 7ec40e3. Fields without a default are not set where the file is silent: MQSim then runs with whatever was in its memory.
+// Settings of the flows in MQSim's `workload.xml`, one per line. Read from `src/exec/IO_Flow_Parameter_Set.cpp`,
+// `src/host/IO_Flow_*.cpp` and `src/host/PCIe_Switch.cpp` of commit 7ec40e3. Fields without a default are uninitialised
+// in MQSim where the file does not set them.
 
 const FLOW_NS: u64 = 18_000_000_000_000_000;
 
-const SHARE_OF_FLOW: &str = "the flow's share of the logical space is as large as there; its data goes to all planes, because allocation is the drive's here";
+const SHARE_OF_FLOW: &str = "the flow's share of the logical space has MQSim's size; its data goes to all planes, because the drive allocates here";
 
-/// What both kinds of flows hold.
+/// Settings of both kinds of flows.
 pub(super) const BOTH: &[Setting] = &[
     setting(
         "Priority_Class",
         Word(&["URGENT", "HIGH", "MEDIUM", "LOW"]),
         "HIGH",
         Missing,
-        "requests of a flow carry no priority to the dies; `flash.host.nvme.arbitration.weighted` is by queue",
+        "requests of a flow have no priority at the dies; `flash.host.nvme.arbitration.weighted` is per queue",
     ),
     setting(
         "Device_Level_Data_Caching_Mode",
         Word(&["TURNED_OFF", "WRITE_CACHE", "READ_CACHE", "WRITE_READ_CACHE"]),
         "WRITE_CACHE",
         Carried,
-        "of the drive here, of each flow there",
+        "per drive here, per flow in MQSim",
     ),
     setting("Channel_IDs", Numbers, "", Differs, SHARE_OF_FLOW),
     setting("Chip_IDs", Numbers, "", Differs, SHARE_OF_FLOW),
@@ -284,13 +285,13 @@ pub(super) const BOTH: &[Setting] = &[
         Whole(0, 100),
         "0",
         Carried,
-        "flash.precondition, if Enabled_Preconditioning is on; else without effect there",
+        "flash.precondition, if Enabled_Preconditioning is on; else without effect in MQSim",
     ),
 ];
 
-/// What a synthetic flow holds besides.
+/// Additional settings of a synthetic flow.
 pub(super) const SYNTHETIC: &[Setting] = &[
-    setting("Working_Set_Percentage", Whole(0, 100), "100", Carried, "size; 0 is 100 there"),
+    setting("Working_Set_Percentage", Whole(0, 100), "100", Carried, "size; 0 means 100 in MQSim"),
     setting(
         "Synthetic_Generator_Type",
         Word(&["QUEUE_DEPTH", "BANDWIDTH"]),
@@ -322,14 +323,14 @@ pub(super) const SYNTHETIC: &[Setting] = &[
         Whole(0, 1 << 20),
         "0",
         Carried,
-        "taken for a standard deviation there, and so here; bssplit",
+        "a standard deviation in MQSim, and so here; bssplit",
     ),
     setting(
         "Seed",
         Whole(0, u32::MAX as u64),
         "1",
         Differs,
-        "randseed: another generator draws other numbers from it",
+        "randseed: random numbers differ",
     ),
     setting("Average_No_of_Reqs_in_Queue", Whole(1, 65_535), "16", Carried, "iodepth"),
     setting(
@@ -337,14 +338,14 @@ pub(super) const SYNTHETIC: &[Setting] = &[
         Whole(0, i32::MAX as u64),
         "0",
         Carried,
-        "bytes a second of all requests; rate_iops, where Synthetic_Generator_Type is BANDWIDTH",
+        "bytes per second of all requests; rate_iops, where Synthetic_Generator_Type is BANDWIDTH",
     ),
     setting(
         "Intensity",
         Whole(0, i32::MAX as u64),
         "",
         Inert,
-        "passed over in silence there: its parser reads `Bandwidth`",
+        "silently ignored by MQSim: its parser reads `Bandwidth`",
     ),
     setting("Stop_Time", Whole(0, FLOW_NS), "0", Carried, "runtime, in ns"),
     setting(
@@ -356,7 +357,7 @@ pub(super) const SYNTHETIC: &[Setting] = &[
     ),
 ];
 
-/// What a flow from a trace holds besides.
+/// Additional settings of a flow from a trace.
 pub(super) const TRACE: &[Setting] = &[
     setting("File_Path", Text, "", Carried, "the trace, as --workload"),
     setting(
@@ -364,7 +365,7 @@ pub(super) const TRACE: &[Setting] = &[
         Whole(0, 100),
         "100",
         Carried,
-        "--max-requests; counts there only if Relay_Count is 1",
+        "--max-requests; in MQSim only if Relay_Count is 1",
     ),
     setting("Relay_Count", Whole(1, 1 << 30), "1", Missing, "a trace is replayed once"),
     setting(
@@ -372,6 +373,6 @@ pub(super) const TRACE: &[Setting] = &[
         Word(&["PICOSECOND", "NANOSECOND", "MICROSECOND"]),
         "NANOSECOND",
         Inert,
-        "read and never used there: times are always taken for ns",
+        "never used in MQSim: times are always ns",
     ),
 ];

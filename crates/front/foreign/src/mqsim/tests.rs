@@ -1,4 +1,4 @@
-//! Small files of our own in MQSim's form.
+//! Tests on small made-up files in MQSim's format.
 
 use super::*;
 use crate::setting::Class;
@@ -193,7 +193,7 @@ fn what_cannot_be_used_is_one_diagnostic_with_its_place() {
         ),
         (
             drive("\n<IO_Queue_Depth>65536</IO_Queue_Depth>", ""),
-            &["must be a whole number from 1 to 65535", "MQSim cuts 65536 to 16 bits: 0", "ssd.xml:6:1"],
+            &["must be a whole number from 1 to 65535", "MQSim truncates 65536 to 16 bits: 0", "ssd.xml:6:1"],
         ),
         (drive("<Seed>2147483648</Seed>", ""), &["`Seed` is `2147483648`", "reads an `int`"]),
         (
@@ -203,9 +203,9 @@ fn what_cannot_be_used_is_one_diagnostic_with_its_place() {
         ("<MQSim_IO_Scenarios/>".to_owned(), &["its root is <MQSim_IO_Scenarios>", "takes them second"]),
         ("<simplessd version=\"2.1\"/>".to_owned(), &["import simplessd"]),
         ("<svg/>".to_owned(), &["its root is <svg>", "<Execution_Parameter_Set>"]),
-        ("<a><b></a>".to_owned(), &["is no XML", "ssd.xml:1:"]),
-        (String::new(), &["is no XML"]),
-        ("[pal]\nChannel = 8".to_owned(), &["is no XML"]),
+        ("<a><b></a>".to_owned(), &["is not XML", "ssd.xml:1:"]),
+        (String::new(), &["is not XML"]),
+        ("[pal]\nChannel = 8".to_owned(), &["is not XML"]),
     ] {
         let told = told(&text);
         parts.iter().for_each(|part| assert!(told.contains(part), "{part}: {told}"));
@@ -244,10 +244,10 @@ fn what_mqsim_passes_over_or_cuts_is_read_as_there_and_told() {
             "<Flash_Channel_Count>2.0</Flash_Channel_Count>",
             "flash.geometry.channels",
             "2",
-            "said twice",
+            "given twice",
             None,
         ),
-        ("<Page_Capacity>8192</Page_Capacity>", "flash.geometry.page_size", "\"4KiB\"", "stands in", None),
+        ("<Page_Capacity>8192</Page_Capacity>", "flash.geometry.page_size", "\"4KiB\"", "is in <", None),
         ("<IO_Queue_Depth>70000</IO_Queue_Depth>", "flash.host.nvme.depth", "4464", "to 16 bits: 4464", None),
         (
             "<Data_Cache_Capacity>4295032832</Data_Cache_Capacity>",
@@ -321,8 +321,8 @@ fn rates_beyond_800_have_an_interface_that_goes_so_far() {
     assert_eq!(of(1200, 2), said("nv_ddr3", "1200MT/s", "16"));
 }
 
-/// 64 blocks of 32 pages in each of 16 planes, a quarter spare: 48 blocks hold the data, of 24,576 units, whose map of 3 B an entry (1,365 a page) takes 19
-/// pages, two a plane: 49 blocks. Of the 15 left three are frontiers.
+/// 64 blocks of 32 pages in each of 16 planes, a quarter spare: 48 blocks hold the data, of 24,576 units, whose map of
+/// 3 B an entry (1,365 a page) takes 19 pages, two a plane: 49 blocks. Of the 15 left three are frontiers.
 #[test]
 fn collection_begins_no_later_than_the_spare_space_allows() {
     let of = |device: &str| {

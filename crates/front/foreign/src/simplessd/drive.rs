@@ -1,9 +1,9 @@
-//! From SimpleSSD's drive to keys.
+//! Converts SimpleSSD's drive to spec keys.
 
 use crate::setting::Values;
 use crate::spec::{Key, decimal, quoted, share, size, time_ps};
 
-/// Keys of the spec; what must be known besides goes into the remarks.
+/// Builds the keys of the spec; notes go to `remarks`.
 pub(super) fn keys(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     let mut keys = array(values);
     keys.extend(translation(values, remarks));
@@ -52,11 +52,11 @@ fn array(values: &Values) -> Vec<Key> {
         Key::new("flash.channel.rate", quoted(&format!("{rate}MT/s")), &["pal.DMASpeed", "pal.DMAWidth"]),
         Key::new("flash.channel.width", width.to_string(), &["pal.DMAWidth"]).noted("lines"),
         Key::new("flash.channel.arbiter", quoted("fifo"), &[])
-            .noted("commands and data in the order of requests there"),
+            .noted("commands and data in the order of requests, as in SimpleSSD"),
     ]
 }
 
-/// What a superblock spans, with planes if they work as one.
+/// Dimensions of a superblock, with planes if they work as one.
 fn spans(values: &Values) -> String {
     let mut spans = values.word("pal.SuperblockSize");
     if values.flag("pal.EnableMultiPlaneOperation") && !spans.contains('P') {
@@ -75,7 +75,7 @@ fn translation(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         _ => "block",
     };
     if unit != "superblock" && spans.contains(['C', 'W', 'D']) {
-        remarks.push(format!("pal.SuperblockSize: superblocks over {spans} alone are not modelled: a block, the blocks of a die's planes, or those of all planes are collected as one; here {unit}"));
+        remarks.push(format!("pal.SuperblockSize: superblocks over {spans} alone are not modelled: GC reclaims a block, the blocks of a die's planes, or those of all planes; here {unit}"));
     }
     let mut order = values.word("pal.PageAllocation");
     for letter in "CWDP".chars().filter(|letter| !values.word("pal.PageAllocation").contains(*letter)) {
@@ -109,7 +109,7 @@ fn translation(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
 fn collection(values: &Values) -> Vec<Key> {
     let blocks = values.real("pal.Block");
     let of = |name: &str| libm::ceil(values.real(name) * blocks) as u64;
-    // It begins below the threshold.
+    // GC begins below the threshold.
     let start = of("ftl.GCThreshold").saturating_sub(1).max(3);
     let (stop, from): (u64, &'static str) = match values.whole("ftl.GCMode") {
         0 => (
@@ -131,7 +131,7 @@ fn collection(values: &Values) -> Vec<Key> {
     ]
 }
 
-/// Pages of every plane, bytes.
+/// Bytes of one page in every plane.
 fn stripe(values: &Values) -> u64 {
     ["pal.Channel", "pal.Package", "pal.Die", "pal.Plane", "pal.PageSize"]
         .iter()
@@ -152,7 +152,7 @@ fn buffer(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         2 => "lru",
         _ => {
             remarks.push(
-                "icl.EvictPolicy: random eviction is not modelled; the least recently used line goes"
+                "icl.EvictPolicy: random eviction is not modelled; the least recently used line is evicted"
                     .to_owned(),
             );
             "lru"
@@ -170,7 +170,7 @@ fn buffer(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         key("writes", writes.to_string(), &["icl.EnableWriteCache"]),
         key("admission", quoted(if reads { "always" } else { "writes_only" }), &["icl.EnableReadCache"]),
         key("eviction", quoted(eviction), &["icl.EvictPolicy"]),
-        key("destage", quoted("when_full"), &[]).noted("a write that finds no line evicts, as there"),
+        key("destage", quoted("when_full"), &[]).noted("a write that finds no line evicts, as in SimpleSSD"),
         key("high", quoted("100%"), &[]),
         key("low", quoted(&share(low)), &["icl.EvictMode", "icl.CacheSize"]),
         key(
@@ -180,7 +180,7 @@ fn buffer(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         ),
         key("moves", quoted("units"), &[]),
         key("protected", "true".to_owned(), &[])
-            .noted("a flush writes nothing back there unless the host asks"),
+            .noted("in SimpleSSD, a flush writes nothing back unless the host asks"),
         key(
             "bandwidth",
             quoted(&format!("{}MB/s", decimal(libm::round(bandwidth)))),
@@ -198,7 +198,7 @@ fn look_ahead(values: &Values, reads: bool, remarks: &mut Vec<String>) -> Option
         return None;
     }
     if !reads {
-        remarks.push("icl.EnableReadPrefetch: without EnableReadCache nothing is kept that is read ahead: it is left out".to_owned());
+        remarks.push("icl.EnableReadPrefetch: omitted: without EnableReadCache, prefetched pages are not kept".to_owned());
         return None;
     }
     let window =
@@ -215,7 +215,7 @@ fn link(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     if here != lanes {
         remarks.push(format!("nvme.PCIELane: a link has 1, 2, 4, 8 or 16 lanes: {here} here"));
     }
-    remarks.push("cpu: firmware takes no time as imported; SimpleSSD's sample serves one command in 1.5 us of its HIL core, which `--set flash.host.controller.command=1.5us` does".to_owned());
+    remarks.push("cpu: imported firmware takes no time; SimpleSSD's sample serves a command in 1.5 us of its HIL core: `--set flash.host.controller.command=1.5us`".to_owned());
     let generation = values.whole("nvme.PCIEGeneration") + 1;
     let value = format!(
         "{{ pcie = {{ generation = {generation}, lanes = {here}, max_payload = \"256B\", latency = \"250ns\" }} }}"
@@ -238,12 +238,12 @@ fn state(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         quoted("none")
     } else if mode == 0 || invalid == 0.0 {
         if invalid > 0.0 {
-            remarks.push("ftl.InvalidPageRatio: pages that are invalid in order are not modelled: the drive is written once, in order".to_owned());
+            remarks.push("ftl.InvalidPageRatio: sequential invalid pages are not modelled: the drive is written once, in order".to_owned());
         }
         format!("{{ sequential = {{ share = \"{}\" }} }}", share(fill))
     } else {
         if mode == 2 {
-            remarks.push("ftl.FillingMode: 2 draws with replacement there, so that a FillRatio of 0.9 fills 61 %; here each page of the share is written".to_owned());
+            remarks.push("ftl.FillingMode: mode 2 of SimpleSSD draws with replacement, so a FillRatio of 0.9 fills 61 %; here each page of the share is written".to_owned());
         }
         format!(
             "{{ uniform = {{ share = \"{}\", invalid = \"{}\" }} }}",

@@ -1,4 +1,5 @@
-//! SimpleSSD (Jung et al., IEEE CAL 2018; Gouk et al., MICRO 2018): its configuration as a system, as far as flash, translation, buffer and link go.
+//! SimpleSSD (Jung et al., IEEE CAL 2018; Gouk et al., MICRO 2018): imports its configuration as a system: flash,
+//! translation, buffer and link.
 
 mod drive;
 mod settings;
@@ -8,10 +9,10 @@ use crate::notes::Imported;
 use crate::setting::{Values, unless};
 use config::{Diagnostic, Place};
 
-/// Says a configuration here: sections and keys (branch 2.0), or XML (branch 2.1).
+/// Imports a configuration: sections and keys (branch 2.0), or XML (branch 2.1).
 ///
 /// # Errors
-/// A file that is not SimpleSSD's, a setting that is none, a value that a setting cannot have.
+/// The file is not SimpleSSD's, a setting is unknown, or a value is not allowed for its setting.
 pub fn import(name: &str, text: &str) -> Result<Imported, Diagnostic> {
     let mut values = Values::new(&[settings::ALL]);
     let mut remarks = Vec::new();
@@ -25,7 +26,7 @@ pub fn import(name: &str, text: &str) -> Result<Imported, Diagnostic> {
         tool: "SimpleSSD",
         file: name.to_owned(),
         inherits: "d16",
-        description: format!("The drive of SimpleSSD's {name}"),
+        description: format!("SimpleSSD drive of {name}"),
         keys,
         told: Vec::new(),
         remarks,
@@ -37,9 +38,9 @@ pub fn import(name: &str, text: &str) -> Result<Imported, Diagnostic> {
     Ok(system)
 }
 
-/// The sections that there are.
+/// Known sections.
 const SECTIONS: [&str; 8] = ["cpu", "nvme", "ufs", "sata", "pal", "ftl", "icl", "dram"];
-/// Sections of the file of SimpleSSD-Standalone, which names this one.
+/// Sections of SimpleSSD-Standalone's own file, which refers to the drive's file.
 const STANDALONE: [&str; 3] = ["global", "generator", "trace"];
 
 fn read(name: &str, text: &str, values: &mut Values) -> Result<(), Diagnostic> {
@@ -60,14 +61,14 @@ fn read(name: &str, text: &str, values: &mut Values) -> Result<(), Diagnostic> {
             continue;
         }
         let Some((key, value)) = line.split_once('=') else {
-            let help = "a line is a [section], `Name = value`, or a comment behind # or ;";
+            let help = "a line is a [section], `Name = value`, or a comment after # or ;";
             return Err(Diagnostic::new(format!(
-                "{name} is no configuration of SimpleSSD: `{line}` is nothing of it"
+                "{name} is not a SimpleSSD configuration: cannot parse `{line}`"
             ))
             .at(place)
             .help(help));
         };
-        // An empty value leaves the default, but for what a superblock spans.
+        // An empty value keeps the default, except for the size of a superblock.
         let (key, value) = (key.trim(), value.trim());
         match section {
             Some(section) if !value.is_empty() => {
@@ -75,21 +76,21 @@ fn read(name: &str, text: &str, values: &mut Values) -> Result<(), Diagnostic> {
                     faults.push(fault);
                 }
             }
-            // Those of a section that was refused are not refused again.
+            // Settings of a refused section are not refused again.
             _ => {}
         }
     }
     if section.is_none() && faults.is_empty() {
         let help = format!("it has sections: {}", SECTIONS.map(|one| format!("[{one}]")).join(" "));
         return Err(Diagnostic::new(format!(
-            "{name} is no configuration of SimpleSSD: it has none of its sections"
+            "{name} is not a SimpleSSD configuration: it has none of its sections"
         ))
         .help(help));
     }
     unless((), faults)
 }
 
-/// The name of a setting with its section; images of disks are counted through by namespaces.
+/// Name of a setting with its section; disk images are numbered by namespace.
 fn full_name(section: &str, key: &str) -> String {
     let image = "DiskImageFile";
     let counted = key.strip_prefix(image).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
@@ -97,18 +98,18 @@ fn full_name(section: &str, key: &str) -> String {
 }
 
 fn no_section(title: &str, place: Place) -> Diagnostic {
-    let fault = Diagnostic::new(format!("[{title}] is no section of SimpleSSD's drive"))
+    let fault = Diagnostic::new(format!("[{title}] is not a section of SimpleSSD's drive"))
         .at(place)
         .allowed(title, SECTIONS);
     if STANDALONE.contains(&title) {
-        return fault.help("this is the file of SimpleSSD-Standalone: its workload is said in fio's words here (fio:rw=randread,...), and the drive's own file is imported");
+        return fault.help("this is the file of SimpleSSD-Standalone: import the drive's own file, and give the workload as an fio job (fio:rw=randread,...)");
     }
     fault
 }
 
 #[cfg(test)]
 mod tests {
-    // Small files of our own in SimpleSSD's forms.
+    // Small made-up files in SimpleSSD's formats.
     use super::*;
 
     const SECTIONS_AND_KEYS: &str = "# a drive\n[pal]\nChannel = 4\nPackage = 2\nDie = 1\nPlane = 2\nBlock = 64\nPage = 32\nPageSize = 4096  # bytes\nNANDType = 2\nLSBRead = 40000000\nCSBRead = 50000000
@@ -197,9 +198,9 @@ FillingMode = 1\nFillRatio = 0.5\nInvalidPageRatio = 0.25\n[icl]\nCacheSize = 10
             ),
             ("[pal]\nDie = two\n", &["must be a whole number from 1"]),
             ("[pal]\nPageAllocation = CWDQ\n", &["some of the letters CWDP"]),
-            ("[pla]\nDie = 2\n", &["no section", "did you mean `pal`?"]),
+            ("[pla]\nDie = 2\n", &["not a section", "did you mean `pal`?"]),
             ("[generator]\nio_size = 3\n", &["SimpleSSD-Standalone"]),
-            ("hello\n", &["is nothing of it"]),
+            ("hello\n", &["cannot parse"]),
             ("", &["none of its sections"]),
             ("<Execution_Parameter_Set/>", &["import mqsim"]),
             ("<html/>", &["its root must be <simplessd>"]),

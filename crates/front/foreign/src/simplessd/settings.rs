@@ -1,4 +1,5 @@
-//! Settings of SimpleSSD's configuration: a line each, with what it takes where the file is silent. Read from its source, branch 2.0 at e67da6d (`*/config.cc`, and where the values go).
+//! Settings of SimpleSSD's configuration, one per line, with their defaults. Read from its source, branch 2.0 at
+//! e67da6d (`*/config.cc`, and uses of the values).
 
 use crate::setting::Class::{Carried, Differs, Missing};
 use crate::setting::Kind::{Flag, Letters, Real, Text, Whole};
@@ -6,21 +7,21 @@ use crate::setting::{Setting, setting};
 
 const U32: u64 = u32::MAX as u64;
 const PS: u64 = 3_600_000_000_000_000;
-const IMAGE: &str = "no image of a disk is kept: requests have no content here";
-const SATA: &str = "not carried: the drive has NVMe queues; flash.host.link.sata with flash.host.ahci in their place is a SATA drive";
-const UFS: &str = "there is no UFS drive here; the drive has NVMe queues";
-const FIRMWARE: &str = "instructions of firmware are not counted; flash.host.controller.command is the time of a command, zero as imported";
-const DRAM: &str = "the buffer's DRAM has a bandwidth and a latency here";
-const POWER: &str = "of an energy model; flash.energy has energies of operations";
+const IMAGE: &str = "disk images are not kept: requests have no content here";
+const SATA: &str = "not carried: the drive has NVMe queues; for a SATA drive, use flash.host.link.sata with flash.host.ahci instead";
+const UFS: &str = "UFS drives are not modelled; the drive has NVMe queues";
+const FIRMWARE: &str = "firmware instructions are not counted; flash.host.controller.command is the time of a command, zero as imported";
+const DRAM: &str = "the buffer's DRAM is modelled by a bandwidth and a latency";
+const POWER: &str = "part of an energy model; flash.energy has energies of operations";
 const CONTROLLER: &str =
-    "inside the controller; flash.host.controller and flash.host.nvme have the times that there are here";
-const WRR: &str = "flash.host.nvme.arbitration.weighted, if it is wanted: round robin as imported";
+    "inside the controller; flash.host.controller and flash.host.nvme have the times modelled here";
+const WRR: &str = "see flash.host.nvme.arbitration.weighted; imported as round robin";
 
 const fn missing(name: &'static str, says: &'static str) -> Setting {
     setting(name, Text, "", Missing, says)
 }
 
-/// All of them, as `section.Name`.
+/// All settings, as `section.Name`.
 pub(super) const ALL: &[Setting] = &[
     setting("pal.Channel", Whole(1, 65_536), "8", Carried, ""),
     setting("pal.Package", Whole(1, 65_536), "4", Carried, ""),
@@ -34,31 +35,31 @@ pub(super) const ALL: &[Setting] = &[
         Flag,
         "true",
         Carried,
-        "planes of a die work as one page of their common size there",
+        "in SimpleSSD, planes of a die work as one page of their combined size",
     ),
     setting("pal.NANDType", Whole(0, 2), "1", Carried, "0 SLC, 1 MLC, 2 TLC"),
     setting("pal.LSBRead", Whole(0, PS), "40000000", Carried, "ps"),
     setting("pal.LSBWrite", Whole(0, PS), "500000000", Carried, "ps"),
-    setting("pal.CSBRead", Whole(0, PS), "0", Carried, "ps, of TLC alone"),
-    setting("pal.CSBWrite", Whole(0, PS), "0", Carried, "ps, of TLC alone"),
-    setting("pal.MSBRead", Whole(0, PS), "65000000", Carried, "ps, of MLC and TLC"),
-    setting("pal.MSBWrite", Whole(0, PS), "1300000000", Carried, "ps, of MLC and TLC"),
+    setting("pal.CSBRead", Whole(0, PS), "0", Carried, "ps, TLC only"),
+    setting("pal.CSBWrite", Whole(0, PS), "0", Carried, "ps, TLC only"),
+    setting("pal.MSBRead", Whole(0, PS), "65000000", Carried, "ps, MLC and TLC"),
+    setting("pal.MSBWrite", Whole(0, PS), "1300000000", Carried, "ps, MLC and TLC"),
     setting("pal.Erase", Whole(0, PS), "3500000000", Carried, "ps"),
     setting(
         "pal.DMASpeed",
         Whole(1, 100_000),
         "400",
         Carried,
-        "MT/s; its mega is 2^20, so that its channel is 4.9 % faster",
+        "MT/s; its mega is 2^20, so its channel is 4.9 % faster",
     ),
-    setting("pal.DMAWidth", Whole(8, 1024), "8", Carried, "lines; beyond 16, the rate grows in their place"),
-    setting("pal.SuperblockSize", Letters("CWDP"), "", Carried, "what a superblock spans"),
+    setting("pal.DMAWidth", Whole(8, 1024), "8", Carried, "lines; above 16, the rate is raised instead"),
+    setting("pal.SuperblockSize", Letters("CWDP"), "", Carried, "dimensions of a superblock"),
     setting(
         "pal.PageAllocation",
         Letters("CWDP"),
         "CWDP",
         Carried,
-        "with multi-plane operation, P comes first there",
+        "with multi-plane operation, SimpleSSD puts P first",
     ),
     missing("pal.Voltage", POWER),
     missing("pal.ReadCurrent", POWER),
@@ -66,21 +67,21 @@ pub(super) const ALL: &[Setting] = &[
     missing("pal.EraseCurrent", POWER),
     missing("pal.IdleCurrent", POWER),
     missing("pal.StandbyCurrent", POWER),
-    setting("ftl.MappingMode", Whole(0, 0), "0", Carried, "a map of pages"),
+    setting("ftl.MappingMode", Whole(0, 0), "0", Carried, "page mapping"),
     setting("ftl.OverProvisioningRatio", Real(0.0, 0.99), "0.25", Carried, ""),
     setting(
         "ftl.EraseThreshold",
         Whole(0, U32),
         "100000",
         Missing,
-        "no block is given up at a count of erases; flash.ftl.bad_blocks has what fails with wear",
+        "blocks are not retired at an erase count; flash.ftl.bad_blocks models failures by wear",
     ),
     setting(
         "ftl.FillingMode",
         Whole(0, 2),
         "0",
         Carried,
-        "0 in order; 1 in order, then at random; 2 at random, with a share that is written twice",
+        "0 in order; 1 in order, then random; 2 random, with a share written twice",
     ),
     setting("ftl.FillRatio", Real(0.0, 1.0), "0", Carried, ""),
     setting("ftl.InvalidPageRatio", Real(0.0, 1.0), "0", Carried, ""),
@@ -89,31 +90,31 @@ pub(super) const ALL: &[Setting] = &[
         Whole(0, 3),
         "0",
         Carried,
-        "0 greedy, 1 cost-benefit, 2 random, 3 the best of some drawn; random there is drawn anew in each run",
+        "0 greedy, 1 cost-benefit, 2 random, 3 best of d random choices; SimpleSSD's random differs in each run",
     ),
-    setting("ftl.DChoiceParam", Whole(1, 65_536), "3", Carried, "of EvictPolicy 3 alone"),
+    setting("ftl.DChoiceParam", Whole(1, 65_536), "3", Carried, "EvictPolicy 3 only"),
     setting(
         "ftl.GCThreshold",
         Real(0.0, 1.0),
         "0.05",
         Carried,
-        "of the device's blocks there, of each group's here",
+        "of the device's blocks in SimpleSSD, of each group's here",
     ),
-    setting("ftl.GCMode", Whole(0, 1), "0", Carried, "0 so many blocks, 1 up to a share"),
+    setting("ftl.GCMode", Whole(0, 1), "0", Carried, "0 number of blocks, 1 up to a share"),
     setting(
         "ftl.GCReclaimBlocks",
         Whole(1, U32),
         "1",
         Carried,
-        "of the device there, of each group here; of GCMode 0 alone",
+        "of the device in SimpleSSD, of each group here; GCMode 0 only",
     ),
-    setting("ftl.GCReclaimThreshold", Real(0.0, 1.0), "0.1", Carried, "of GCMode 1 alone"),
+    setting("ftl.GCReclaimThreshold", Real(0.0, 1.0), "0.1", Carried, "GCMode 1 only"),
     setting(
         "ftl.EnableRandomIOTweak",
         Flag,
         "true",
         Differs,
-        "the map names pages here, whatever a superblock spans",
+        "the mapping unit here is a page, whatever a superblock spans",
     ),
     setting("icl.EnableReadCache", Flag, "false", Carried, ""),
     setting("icl.EnableWriteCache", Flag, "true", Carried, ""),
@@ -123,14 +124,14 @@ pub(super) const ALL: &[Setting] = &[
         Whole(1, 1 << 20),
         "1",
         Carried,
-        "requests in a row before it reads ahead; one more here, with the first",
+        "sequential requests before look-ahead; one more here, counting the first",
     ),
     setting(
         "icl.ReadPrefetchRatio",
         Real(1e-9, 1e9),
         "0.5",
         Missing,
-        "a run is told by its requests here, not by its bytes",
+        "sequential runs are detected by requests here, not by bytes",
     ),
     setting("icl.ReadPrefetchMode", Whole(0, 1), "1", Carried, "0 a page, 1 a page of every plane"),
     setting("icl.EvictPolicy", Whole(0, 2), "2", Carried, "0 random, 1 first in, 2 least recently used"),
@@ -141,14 +142,14 @@ pub(super) const ALL: &[Setting] = &[
         Whole(0, U32),
         "1",
         Missing,
-        "a line may lie anywhere in the buffer: there are no sets",
+        "the buffer is fully associative: a line may lie anywhere",
     ),
     setting(
         "icl.CacheLatency",
         Whole(0, PS),
         "10",
         Missing,
-        "looking a line up takes no time of its own; flash.buffer.latency is that of DRAM",
+        "a lookup takes no time; flash.buffer.latency is that of DRAM",
     ),
     setting("dram.Model", Whole(0, 0), "0", Differs, DRAM),
     setting("dram.Channel", Whole(1, 1024), "1", Carried, ""),
@@ -204,7 +205,7 @@ pub(super) const ALL: &[Setting] = &[
     missing("dram.IDD6_1", POWER),
     missing("dram.VDD_0", POWER),
     missing("dram.VDD_1", POWER),
-    setting("nvme.PCIEGeneration", Whole(0, 2), "2", Carried, "counted from 0 there"),
+    setting("nvme.PCIEGeneration", Whole(0, 2), "2", Carried, "counted from 0 in SimpleSSD"),
     setting("nvme.PCIELane", Whole(1, 16), "4", Carried, ""),
     setting("nvme.MaxIOSQueue", Whole(1, 32_768), "16", Carried, ""),
     setting(
@@ -212,17 +213,17 @@ pub(super) const ALL: &[Setting] = &[
         Whole(1, 32_768),
         "16",
         Differs,
-        "a completion queue for each submission queue",
+        "one completion queue per submission queue",
     ),
     setting("nvme.WRRHigh", Whole(1, U32), "2", Differs, WRR),
     setting("nvme.WRRMedium", Whole(1, U32), "2", Differs, WRR),
-    setting("nvme.DefaultNamespace", Whole(0, U32), "0", Differs, "one namespace with all of the capacity"),
+    setting("nvme.DefaultNamespace", Whole(0, U32), "0", Differs, "one namespace with the full capacity"),
     setting(
         "nvme.LBASize",
         Whole(512, 1 << 20),
         "512",
         Differs,
-        "sectors of 512 B; requests in parts of a page are merged with it, as there",
+        "sectors of 512 B; sub-page requests are merged with the page, as in SimpleSSD",
     ),
     missing("nvme.AXIBusWidth", CONTROLLER),
     missing("nvme.AXIClock", CONTROLLER),

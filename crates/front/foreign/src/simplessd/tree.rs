@@ -1,24 +1,24 @@
-//! The XML of SimpleSSD's branch 2.1: sections in sections, under the names of branch 2.0.
+//! XML of SimpleSSD's branch 2.1: nested sections, translated to the names of branch 2.0.
 
 use crate::setting::{Values, unless};
 use crate::xml::{Xml, cleaned, elements, text_of};
 use config::{Diagnostic, Place};
 use roxmltree::Node;
 
-/// How the text of a setting is read.
+/// Reading rule for the text of a setting.
 #[derive(Clone, Copy)]
 enum As {
-    /// As it stands, but for suffixes of size and yes or no.
+    /// Unchanged, except for size suffixes and yes or no.
     Same,
-    /// A time, in picoseconds without a suffix.
+    /// Time, in picoseconds without a suffix.
     Time,
-    /// Transfers a second.
+    /// Transfers per second.
     Rate,
-    /// A number of another list: the places of ours.
+    /// Index into a different list, with the values of branch 2.0 in that order.
     Numbers(&'static [&'static str]),
 }
 
-/// Names there, names of branch 2.0, and how the text is read. A line each.
+/// Names of branch 2.1, names of branch 2.0, and the reading rule, one per line.
 const NAMES: &[(&str, &str, As)] = &[
     ("fil.Channel", "pal.Channel", As::Same),
     ("fil.Way", "pal.Package", As::Same),
@@ -58,15 +58,15 @@ const NAMES: &[(&str, &str, As)] = &[
     ("icl.eviction.EvictPolicy", "icl.EvictPolicy", As::Numbers(&["1", "2"])),
     ("icl.setassoc.WaySize", "icl.CacheWaySize", As::Same),
 ];
-/// Sections whose settings are said to be left out, not refused.
+/// Sections whose settings are reported as omitted, not refused.
 const LEFT: [&str; 7] = ["sim", "cpu", "memory", "hil", "icl", "fil", "ftl"];
-/// Sections deep.
+/// Maximum nesting of sections.
 const DEPTH: usize = 16;
 
-/// Reads what there is of flash, translation and buffer; the names of all else go into a remark.
+/// Reads the settings of flash, translation and buffer; the names of all others go into a remark.
 ///
 /// # Errors
-/// As for the other form.
+/// The same faults as for branch 2.0.
 pub(super) fn read(
     name: &str,
     text: &str,
@@ -80,11 +80,11 @@ pub(super) fn read(
         let found = root.tag_name().name();
         let help = match found {
             "Execution_Parameter_Set" | "MQSim_IO_Scenarios" => {
-                "this is MQSim's: `nandscape import mqsim FILE`"
+                "this is an MQSim file: `nandscape import mqsim FILE`"
             }
             _ => "its root must be <simplessd>",
         };
-        return Err(Diagnostic::new(format!("{name} is not SimpleSSD's: its root is <{found}>"))
+        return Err(Diagnostic::new(format!("{name} is not a SimpleSSD file: its root is <{found}>"))
             .at(xml.place(root))
             .help(help));
     }
@@ -92,7 +92,7 @@ pub(super) fn read(
     reading.section(root, "", 0);
     let Reading { left, faults, .. } = reading;
     unless((), faults)?;
-    // A buffer that is on keeps what is read as well; of two kinds of pages the upper one is MSB.
+    // An enabled buffer also keeps reads; with two kinds of pages, the upper one is MSB.
     if values.is_given("icl.EnableWriteCache") && values.flag("icl.EnableWriteCache") {
         values.take("SimpleSSD", "icl.EnableReadCache", "true", &Place::default())?;
     }
@@ -105,7 +105,7 @@ pub(super) fn read(
         }
     }
     if !left.is_empty() {
-        remarks.push(format!("of the XML of branch 2.1 the array, the map, collection and the buffer are read, and told under their names of branch 2.0; not read, and as in branch 2.0 without a file: {}", left.join(", ")));
+        remarks.push(format!("from the XML of branch 2.1, the array, the mapping, GC and the buffer are read, and reported under their names of branch 2.0; not read, with defaults of branch 2.0: {}", left.join(", ")));
     }
     Ok(())
 }
@@ -126,7 +126,7 @@ impl Reading<'_, '_> {
             match inner.tag_name().name() {
                 "section" if depth == 0 && !LEFT.contains(&name) => {
                     self.faults.push(
-                        Diagnostic::new(format!("`{name}` is no section of SimpleSSD"))
+                        Diagnostic::new(format!("`{name}` is not a section of SimpleSSD"))
                             .at(place)
                             .allowed(name, LEFT),
                     );
@@ -134,7 +134,7 @@ impl Reading<'_, '_> {
                 "section" if depth < DEPTH => self.section(inner, &whole, depth + 1),
                 "config" => self.setting(inner, whole, &place),
                 other => {
-                    let what = format!("<{other}> is nothing that SimpleSSD reads here");
+                    let what = format!("<{other}> is not an element that SimpleSSD reads here");
                     self.faults.push(Diagnostic::new(what).at(place).allowed(other, ["section", "config"]));
                 }
             }
@@ -162,7 +162,7 @@ impl Reading<'_, '_> {
     }
 }
 
-/// The text of a setting as branch 2.0 has it.
+/// Translates the text of a setting to branch 2.0.
 fn said(text: &str, how: As) -> Option<String> {
     match how {
         As::Same => Some(
@@ -198,7 +198,7 @@ fn said(text: &str, how: As) -> Option<String> {
     }
 }
 
-/// A number with one of these suffixes as a whole one.
+/// Scales a number with one of these suffixes to a whole number.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<String> {
     units.iter().find_map(|(suffix, unit)| {
         let digits = text.strip_suffix(suffix)?;

@@ -1,4 +1,4 @@
-//! A machine drawn: parts as boxes in columns, wires between them.
+//! Drawing of a machine: components as boxes in columns, wires between them.
 
 use super::dies::Dies;
 use super::machine::{Load, Part, Wire, loads, traffic};
@@ -13,16 +13,16 @@ const HEAD: usize = 48;
 const LOAD: usize = 18;
 const BETWEEN: usize = 110;
 const GAP: usize = 22;
-/// Dies are drawn one by one up to so many of a channel, and so many channels.
+/// Maximum number of dies per channel, and of channels, that are drawn one by one.
 const MOST_DIES: usize = 32;
 const MOST_CHANNELS: usize = 32;
-/// Parts of one table are drawn one by one up to so many.
+/// Maximum number of components of one table that are drawn one by one.
 const MOST_ALIKE: usize = 4;
 
-/// A box.
+/// Box of the drawing.
 struct Node<'p, 'v> {
     part: &'p Part<'v>,
-    /// How many parts it stands for.
+    /// Number of components that it represents.
     count: usize,
     loads: Vec<Load>,
     dies: Option<Dies>,
@@ -40,12 +40,12 @@ impl Node<'_, '_> {
     }
 }
 
-/// The table that a part stands in.
+/// Table that a component is declared in.
 fn table(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(table, _)| table)
 }
 
-/// The picture.
+/// Renders the drawing.
 pub(super) fn svg(document: &Value, parts: &[Part<'_>], wires: &[Wire]) -> String {
     let alike = |name: &str| parts.iter().filter(|part| table(&part.name) == table(name)).count();
     let mut nodes: Vec<Node<'_, '_>> = Vec::new();
@@ -86,7 +86,7 @@ pub(super) fn svg(document: &Value, parts: &[Part<'_>], wires: &[Wire]) -> Strin
     }
     let width = columns * WIDTH + (columns - 1) * BETWEEN + 2;
     let mut out = format!(
-        "<svg class=\"machine\" role=\"img\" aria-label=\"Parts of the machine and their wires; the table below has them in words.\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">"
+        "<svg class=\"machine\" role=\"img\" aria-label=\"Components of the machine and their wires; the table below has the same data.\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">"
     );
     wires.iter().for_each(|wire| draw_wire(&mut out, document, &nodes, wire));
     nodes.iter().for_each(|node| draw(&mut out, node));
@@ -94,7 +94,7 @@ pub(super) fn svg(document: &Value, parts: &[Part<'_>], wires: &[Wire]) -> Strin
     out
 }
 
-/// How many wires a part is from one that nobody asks.
+/// Number of wires between a component and one without requesters.
 fn depth(name: &str, wires: &[Wire], left: usize) -> usize {
     let askers = wires.iter().filter(|wire| wire.to == name && left > 0);
     askers.map(|wire| 1 + depth(&wire.from, wires, left - 1)).max().unwrap_or(0)
@@ -139,7 +139,7 @@ fn draw(out: &mut String, node: &Node<'_, '_>) {
     out.push_str("</g>");
 }
 
-/// Channels as lines with their dies.
+/// Draws channels as lines with their dies.
 fn draw_dies(out: &mut String, dies: &Dies, x: usize, y: usize) {
     let room = WIDTH - 20;
     let deepest = dies.by_channel.iter().map(Vec::len).max().unwrap_or(1).max(1);
@@ -175,7 +175,7 @@ fn draw_wire(out: &mut String, document: &Value, nodes: &[Node<'_, '_>], wire: &
         own.or_else(|| nodes.iter().find(|node| node.count > 1 && table(&node.part.name) == table(name)))
     };
     let (Some(from), Some(to)) = (node(&wire.from), node(&wire.to)) else { return };
-    // Of parts that are drawn as one, so is the wire.
+    // Components drawn as one box share one wire.
     if (from.count > 1 && from.part.name != wire.from) || (to.count > 1 && to.part.name != wire.to) {
         return;
     }
@@ -205,7 +205,7 @@ fn draw_wire(out: &mut String, document: &Value, nodes: &[Node<'_, '_>], wire: &
     }
 }
 
-/// A name that fits a box.
+/// Clips a name to fit a box.
 fn clipped(name: &str) -> String {
     const FITS: usize = 20;
     if name.chars().count() <= FITS {

@@ -1,4 +1,4 @@
-//! Flash: its dies, channels, blocks and counters.
+//! Flash section: dies, channels, blocks and counters.
 
 use super::parts::counters;
 use crate::figure::{Cell, Figure, Part, Picture, Table, columns, heat};
@@ -7,7 +7,7 @@ use crate::page::{Text, lacking};
 use crate::read::{at, items, number, numbers, text};
 use serde_json::Value;
 
-/// The section: empty where there is no flash device.
+/// Renders the section; empty without a flash device.
 pub(super) fn html(document: &Value) -> String {
     items(document, "flash").iter().map(|drive| of_drive(document, drive)).collect()
 }
@@ -17,14 +17,14 @@ fn of_drive(document: &Value, drive: &Value) -> String {
     let mut out = format!("<h3>{}</h3>", Text(name));
     match Dies::of(document, drive) {
         Some(dies) => out.push_str(&dies.figure(name).html()),
-        None => out.push_str(&lacking("Dies", "the document has no utilisation of dies by channel")),
+        None => out.push_str(&lacking("Dies", "the document has no die utilisation by channel")),
     }
     out.push_str(&erases(drive, name));
     out.push_str(&counters(&format!("Counters of {name}"), drive));
     out
 }
 
-/// How busy dies and channels were.
+/// Utilisation of dies and channels.
 pub(super) struct Dies {
     /// Utilisation of dies, by channel.
     pub(super) by_channel: Vec<Vec<f64>>,
@@ -33,8 +33,8 @@ pub(super) struct Dies {
 }
 
 impl Dies {
-    /// Of a drive, as far as the document has it: each die's channel stands in it, or follows from the geometry and the order of dies, in
-    /// which the channel changes fastest.
+    /// Reads the utilisation of a drive, if the document has it. The channel of each die is in the document, or follows
+    /// from the geometry and the order of dies, in which the channel changes fastest.
     pub(super) fn of(document: &Value, drive: &Value) -> Option<Dies> {
         let dies = numbers(drive, "dies.utilisation").or_else(|| numbers(drive, "utilisation.die"))?;
         let channels =
@@ -67,7 +67,7 @@ impl Dies {
         }
         let across = labels(self.channels.len());
         let chart = heat(("channel", &across), ("die of the channel", &labels(deepest)), Unit::Share, &cells);
-        let head = ["channel".to_owned(), "the channel itself".to_owned()];
+        let head = ["channel".to_owned(), "channel utilisation".to_owned()];
         let head: Vec<String> =
             head.into_iter().chain((0..deepest).map(|die| format!("die {die}"))).collect();
         let mut table = Table::new(format!("Utilisation of {name}"), head.iter().map(String::as_str));
@@ -78,9 +78,9 @@ impl Dies {
         let all = || self.by_channel.iter().flatten().copied();
         let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
         Figure {
-            title: format!("How busy the dies of {name} were"),
+            title: format!("Die utilisation of {name}"),
             about: format!(
-                "Share of the time in which each die was at work, by channel: from {} to {}.",
+                "Share of time in which each die was busy, by channel: from {} to {}.",
                 shown(least, Unit::Share),
                 shown(most, Unit::Share)
             ),
@@ -90,23 +90,23 @@ impl Dies {
     }
 }
 
-/// How often blocks were erased.
+/// Distribution of erase counts.
 fn erases(drive: &Value, name: &str) -> String {
-    let title = format!("How often blocks of {name} were erased");
+    let title = format!("Erase counts of {name}");
     let (Some(erases), Some(blocks)) =
         (numbers(drive, "erase_count.histogram.erases"), numbers(drive, "erase_count.histogram.blocks"))
     else {
         let figure = |key: &str| number(drive, &format!("erase_count.{key}"));
         let known = match (figure("min"), figure("mean"), figure("max")) {
             (Some(min), Some(mean), Some(max)) => {
-                format!("; from {min} to {max} times, {} on the mean", shown(mean, Unit::Plain))
+                format!("; from {min} to {max} times, {} on average", shown(mean, Unit::Plain))
             }
             _ => String::new(),
         };
         return lacking(&title, &format!("the document has no `flash.*.erase_count.histogram`{known}"));
     };
     if at(drive, "erase_count.max").and_then(Value::as_f64) == Some(0.0) || erases.is_empty() {
-        return lacking(&title, "no block was ever erased");
+        return lacking(&title, "no block was erased");
     }
     let mut table = Table::new(title.clone(), ["times erased", "blocks"]);
     for (erases, blocks) in erases.iter().zip(&blocks) {
@@ -116,7 +116,7 @@ fn erases(drive: &Value, name: &str) -> String {
     let parts = [Part { name: "blocks".into(), values: blocks, hidden: false }];
     Figure {
         title,
-        about: "Blocks by how often they have been erased since they were new, preconditioning included."
+        about: "Number of blocks by erase count since new, preconditioning included."
             .into(),
         picture: Picture::Chart {
             chart: columns("times erased", Unit::Plain, &categories, &parts),

@@ -1,4 +1,4 @@
-//! The figures that a reader looks for first, and whether a run is to be believed.
+//! Key metrics of a run, and its checks.
 
 use crate::figure::{Cell, Table};
 use crate::number::{Unit, leaf, shown};
@@ -7,17 +7,17 @@ use crate::read::{at, items, number, text};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// A figure that says much.
+/// Key metric.
 pub(crate) struct Headline {
-    /// What it is.
+    /// Name.
     pub(crate) name: String,
-    /// What it counts.
+    /// Unit.
     pub(crate) unit: Unit,
-    /// Its value.
+    /// Value.
     pub(crate) value: f64,
 }
 
-/// Where figures stand that say much, by what they are called.
+/// Key metrics of requests: name, path, unit.
 const OF_IO: [(&str, &str, Unit); 8] = [
     ("IOPS", "io.all.iops", Unit::PerS),
     ("bandwidth", "io.all.bandwidth_bytes_per_s", Unit::BytesPerS),
@@ -29,22 +29,22 @@ const OF_IO: [(&str, &str, Unit); 8] = [
     ("write latency, p99.9", "io.write.latency_ns.p99_9", Unit::Ns),
 ];
 
-/// The same of lists of parts: the list, and the key in each.
+/// Key metrics of components: list, name, key in each, unit.
 const OF_PARTS: [(&str, &str, &str, Unit); 14] = [
     ("flash", "write amplification", "write_amplification", Unit::Plain),
-    ("gpu", "instructions a cycle", "ipc", Unit::Plain),
+    ("gpu", "instructions per cycle", "ipc", Unit::Plain),
     ("gpu", "read latency, mean", "read_latency_ns.mean", Unit::Ns),
     ("cpu", "jobs", "throughput_per_s", Unit::PerS),
     ("cpu", "service time, mean", "service_ns.mean", Unit::Ns),
     ("cpu", "service time, p99", "service_ns.p99", Unit::Ns),
-    ("cpu", "instructions a cycle", "ipc", Unit::Plain),
+    ("cpu", "instructions per cycle", "ipc", Unit::Plain),
     ("accelerator", "makespan", "makespan_ns", Unit::Ns),
     ("accelerator", "input", "input_bytes_per_s", Unit::BytesPerS),
     ("accelerator", "utilisation", "utilisation", Unit::Share),
     ("coprocessor", "makespan", "makespan_ns", Unit::Ns),
     ("coprocessor", "input", "input_bytes_per_s", Unit::BytesPerS),
     ("coprocessor", "utilisation", "utilisation", Unit::Share),
-    ("host", "page cache, hits", "page_cache.hit_share", Unit::Share),
+    ("host", "page cache hits", "page_cache.hit_share", Unit::Share),
 ];
 
 const OF_ENERGY: [(&str, &str, Unit); 2] = [
@@ -52,7 +52,7 @@ const OF_ENERGY: [(&str, &str, Unit); 2] = [
     ("power, mean", "energy.total.power_w_mean", Unit::Watts),
 ];
 
-/// What a document has of them.
+/// Key metrics that a document has.
 pub(crate) fn headlines(document: &Value) -> Vec<Headline> {
     let mut found = Vec::new();
     let mut add = |name: String, unit, value: Option<f64>| {
@@ -82,7 +82,7 @@ pub(crate) fn headlines(document: &Value) -> Vec<Headline> {
     found
 }
 
-/// As cards.
+/// Renders the metrics as cards.
 pub(super) fn html(document: &Value) -> String {
     let mut out = String::from("<dl class=\"cards\">");
     for Headline { name, unit, value } in headlines(document) {
@@ -92,44 +92,44 @@ pub(super) fn html(document: &Value) -> String {
     out
 }
 
-/// Checks that failed and what a reader must know; empty where there is nothing.
+/// Renders failed checks and warnings; empty without any.
 pub(super) fn trouble(document: &Value) -> String {
     let mut out = String::new();
     let failed: Vec<&Value> =
         items(document, "checks").iter().filter(|check| check["ok"] != Value::Bool(true)).collect();
     if !failed.is_empty() {
         out.push_str("<div class=\"bad\" role=\"alert\">");
-        out.push_str(&paragraph("Checks that failed: the figures below are not to be relied on."));
-        let mut table = Table::new("Checks that failed", ["check", "what was found"]);
+        out.push_str(&paragraph("Checks failed: do not rely on the metrics below."));
+        let mut table = Table::new("Failed checks", ["check", "finding"]);
         for check in failed {
             table.push([Cell::from(text(check, "name")), Cell::from(text(check, "detail"))]);
         }
         out.push_str(&table.html());
         out.push_str("</div>");
     } else if document["ok"] == Value::Bool(false) {
-        out.push_str("<div class=\"bad\" role=\"alert\"><p>The run says that not all is well.</p></div>");
+        out.push_str("<div class=\"bad\" role=\"alert\"><p>The run reports a failure.</p></div>");
     }
     if document["partial"] == Value::Bool(true) {
         out.push_str(
-            "<div class=\"warn\"><p>The run was ended early: what follows is of its part.</p></div>",
+            "<div class=\"warn\"><p>The run was ended early: the metrics cover the completed part.</p></div>",
         );
     }
     let warnings = items(document, "warnings");
     if !warnings.is_empty() {
         let _ = write!(
             out,
-            "<div class=\"warn\"><p>What a reader must know:</p>{}</div>",
+            "<div class=\"warn\"><p>Warnings:</p>{}</div>",
             list(warnings.iter().filter_map(Value::as_str))
         );
     }
     out
 }
 
-/// All checks, and the cost of the run.
+/// Renders all checks, and the cost of the run.
 pub(super) fn all_checks(document: &Value) -> String {
     let checks = items(document, "checks");
     let passed = checks.iter().filter(|check| check["ok"] == Value::Bool(true)).count();
-    let mut table = Table::new("Checks", ["check", "holds", "what was found"]);
+    let mut table = Table::new("Checks", ["check", "passed", "finding"]);
     for check in checks {
         let holds = leaf(&check["ok"], Unit::Plain);
         table.push([text(check, "name").into(), Cell::Text(holds), text(check, "detail").into()]);
@@ -137,11 +137,11 @@ pub(super) fn all_checks(document: &Value) -> String {
     let mut out = match checks.len() {
         0 => paragraph("The document has no checks."),
         many => format!(
-            "<p>{passed} of {many} checks passed: each compares what two parts counted by themselves.</p><details><summary>Table: checks</summary>{}</details>",
+            "<p>{passed} of {many} checks passed: each compares independent counts of two components.</p><details><summary>Table: checks</summary>{}</details>",
             table.html()
         ),
     };
-    let mut cost = Table::new("What the run took on the computer that made it", ["figure", "value"]);
+    let mut cost = Table::new("Cost of the run on the computer that made it", ["metric", "value"]);
     let Some(run) = at(document, "run").and_then(Value::as_object) else { return out };
     for (name, value) in run {
         cost.push([Cell::from(name.as_str()), Cell::Number(leaf(value, Unit::of_key(name)))]);
@@ -150,7 +150,7 @@ pub(super) fn all_checks(document: &Value) -> String {
         let _ = write!(
             out,
             "<details><summary>{}</summary>{}</details>",
-            Text("Table: what the run took"),
+            Text("Table: cost of the run"),
             cost.html()
         );
     }

@@ -1,4 +1,4 @@
-//! How latencies are distributed, and where they went, on the mean and in the tail.
+//! Latency distributions, and latency breakdowns on average and in the tail.
 
 use crate::figure::{Axis, Cell, Curve, Figure, Part, Picture, Table, bars, bars_height, lines};
 use crate::number::{Unit, shown};
@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Kinds of requests.
 pub(crate) const KINDS: [&str; 5] = ["all", "read", "write", "trim", "flush"];
 
-/// Percentiles of a document, by name, and the share of requests that are slower.
+/// Percentiles of a document: key, name, and share of slower requests.
 const PERCENTILES: [(&str, &str, f64); 7] = [
     ("p50", "50 %", 0.5),
     ("p90", "90 %", 0.1),
@@ -20,19 +20,19 @@ const PERCENTILES: [(&str, &str, f64); 7] = [
     ("p99_999", "99.999 %", 1e-5),
 ];
 
-/// The kinds of requests that a run completed, "all" first; without "all" where all are of one kind.
+/// Kinds of requests that a run completed, "all" first; without "all" if there is only one kind.
 pub(crate) fn kinds_of(io: &Value) -> Vec<&'static str> {
     let has = |kind: &&&str| number(io, &format!("{kind}.requests")).is_some_and(|n| n > 0.0);
     let found: Vec<&str> = KINDS.iter().filter(has).copied().collect();
     if found.len() == 2 { found[1..].to_vec() } else { found }
 }
 
-/// The section.
+/// Renders the section.
 pub(super) fn html(document: &Value) -> String {
     let Some(io) = at(document, "io") else { return lacking("Latency", "the document has no `io`") };
     let kinds = kinds_of(io);
     if kinds.is_empty() {
-        return paragraph("No request was completed: there are no latencies.");
+        return paragraph("No requests completed: the run has no latencies.");
     }
     distribution(io, &kinds) + &percentiles(io, &kinds).html() + &flows(io)
 }
@@ -43,7 +43,7 @@ fn distribution(io: &Value, kinds: &[&'static str]) -> String {
     let figure = if curves.is_empty() {
         note = lacking(
             "Histograms",
-            "the document has no `io.*.histogram_ns`: the curve goes through its percentiles, straight between them",
+            "the document has no `io.*.histogram_ns`: the curve joins percentiles by straight lines",
         );
         let curves: Vec<Curve> = kinds.iter().map(|kind| percentile_curve(io, kind, kind)).collect();
         tail_figure(curves)
@@ -63,14 +63,14 @@ fn tail_figure(curves: Vec<Curve>) -> Figure {
         }
     }
     Figure {
-        title: "How many requests take longer".into(),
-        about: "To the right, latency; upwards, the share of requests that were faster, each line ten times nearer to all: 90, 99, 99.9 %.".into(),
+        title: "Latency distribution".into(),
+        about: "Right: latency; up: share of faster requests, on a logarithmic scale towards 100 %: 90, 99, 99.9 %.".into(),
         picture: Picture::Chart { chart, height: 380 },
         table,
     }
 }
 
-/// The chart of curves of the share that took longer.
+/// Chart of the share of slower requests.
 pub(crate) fn tail_chart(curves: &[Curve]) -> Value {
     let x = Axis { name: "latency", unit: Unit::Ns, log: true };
     let y = Axis { name: "requests that were faster", unit: Unit::Share, log: true };
@@ -79,7 +79,7 @@ pub(crate) fn tail_chart(curves: &[Curve]) -> Value {
     chart
 }
 
-/// The share of requests above each bound of a histogram's buckets, for those kinds that have one.
+/// Curves of the share of requests above each histogram bound, for the kinds with a histogram.
 pub(crate) fn curves(io: &Value, kinds: &[&'static str]) -> Vec<Curve> {
     kinds.iter().filter_map(|kind| histogram_curve(&io[*kind], kind)).collect()
 }
@@ -96,20 +96,20 @@ fn histogram_curve(of: &Value, name: &str) -> Option<Curve> {
         curve.y.push(Some(1.0));
     }
     for ((from, to), n) in from.iter().zip(&to).zip(&requests) {
-        // Between occupied buckets nothing is slower or faster: the curve is level.
+        // Empty buckets between occupied ones leave the curve level.
         if curve.x.last().is_some_and(|last| last < from) {
             curve.x.push(*from);
             curve.y.push(Some(above / total));
         }
         above -= n;
         curve.x.push(*to);
-        // All are faster than the last bound, which a logarithmic axis cannot show.
+        // The last bound has a share of zero, which a logarithmic axis cannot show.
         curve.y.push((above > 0.0).then_some(above / total));
     }
     (total > 0.0).then_some(curve)
 }
 
-/// The curve through what a document has of percentiles.
+/// Curve through the percentiles that a document has.
 pub(crate) fn percentile_curve(io: &Value, kind: &str, name: &str) -> Curve {
     let mut curve = Curve { name: name.into(), x: Vec::new(), y: Vec::new(), steps: false, points: true };
     let mut add = |x: Option<f64>, y: f64| {
@@ -127,11 +127,11 @@ pub(crate) fn percentile_curve(io: &Value, kind: &str, name: &str) -> Curve {
     curve
 }
 
-/// Percentiles of each part of a request's way.
+/// Table of percentiles for each section of a request's path.
 fn percentiles(io: &Value, kinds: &[&'static str]) -> Table {
     let head = ["requests", "from … to", "number", "mean", "min"];
     let head = head.into_iter().chain(PERCENTILES.map(|(_, name, _)| name)).chain(["max"]);
-    let mut table = Table::new("Latencies; – where the requests are too few for a percentile", head);
+    let mut table = Table::new("Latencies; – means too few requests for the percentile", head);
     let spans = [
         ("latency_ns", "arrival … completion"),
         ("slat_ns", "arrival … submission"),
@@ -142,7 +142,7 @@ fn percentiles(io: &Value, kinds: &[&'static str]) -> Table {
         let mut seen = Vec::new();
         for (key, name) in spans {
             let Some(figures) = at(io, &format!("{kind}.{key}")) else { continue };
-            // Where the host's software costs nothing, they are all the same.
+            // Where the host's software costs nothing, all of them are equal.
             if seen.contains(&figures) || number(figures, "max").unwrap_or(0.0) == 0.0 {
                 continue;
             }
@@ -157,7 +157,7 @@ fn percentiles(io: &Value, kinds: &[&'static str]) -> Table {
     table
 }
 
-/// Flows, where there are several.
+/// Table of flows, if there are several.
 fn flows(io: &Value) -> String {
     let flows = items(io, "flows");
     if flows.len() < 2 {
@@ -169,9 +169,9 @@ fn flows(io: &Value) -> String {
             "flow",
             "drive",
             "requests",
-            "at work from",
+            "active from",
             "until",
-            "IOPS while at work",
+            "IOPS while active",
             "bandwidth",
             "mean latency",
             "p99",
@@ -196,12 +196,12 @@ fn flows(io: &Value) -> String {
     }
     let lag = number(io, "lag_max_ns").filter(|lag| *lag > 0.0);
     let lag = lag.map(|lag| {
-        paragraph(&format!("Requests fell behind their own times by up to {}.", shown(lag, Unit::Ns)))
+        paragraph(&format!("Requests fell behind their recorded times by up to {}.", shown(lag, Unit::Ns)))
     });
     table.html() + &lag.unwrap_or_default()
 }
 
-/// Milestones and stages, in the order in which a request comes to them.
+/// Milestones and stages, in the order in which a request passes them.
 const ORDER: [&str; 31] = [
     "host",
     "submission",
@@ -236,7 +236,7 @@ const ORDER: [&str; 31] = [
     "migration",
 ];
 
-/// The names in some tables of parts, in order.
+/// Names in some breakdown tables, in order.
 fn milestones<'v>(tables: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for name in tables.into_iter().filter_map(Value::as_object).flat_map(|table| table.keys()) {
@@ -249,7 +249,7 @@ fn milestones<'v>(tables: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
     found
 }
 
-/// A bar of shares for each table of mean times, and the times behind it.
+/// Figure with a bar of shares for each table of mean times, and the times behind it.
 pub(crate) fn share_bars(title: &str, about: &str, bars_of: &[(String, &Value)]) -> Option<Figure> {
     let names = milestones(bars_of.iter().map(|(_, table)| *table));
     let sum = |table: &Value| names.iter().filter_map(|name| number(table, name)).sum::<f64>();
@@ -267,7 +267,7 @@ pub(crate) fn share_bars(title: &str, about: &str, bars_of: &[(String, &Value)])
     let parts: Vec<Part> = names.iter().map(part).collect();
     let mut table = Table::new(
         format!("{title}: means"),
-        std::iter::once("part").chain(categories.iter().map(String::as_str)),
+        std::iter::once("wait").chain(categories.iter().map(String::as_str)),
     );
     for name in &names {
         let cells = bars_of.iter().map(|(_, table)| Cell::maybe(number(table, name), Unit::Ns));
@@ -282,7 +282,7 @@ pub(crate) fn share_bars(title: &str, about: &str, bars_of: &[(String, &Value)])
     })
 }
 
-/// The section.
+/// Renders the section.
 pub(super) fn breakdown(document: &Value) -> String {
     let mut out = String::new();
     let empty = serde_json::Map::new();
@@ -308,22 +308,22 @@ pub(super) fn breakdown(document: &Value) -> String {
             without.push(format!("`io.{kind}.tail`"));
         }
     }
-    let about = "Each bar is the latency of some requests, by what they waited for: means, as shares of the whole; with each name the mean.";
+    let about = "Each bar is the mean latency of some requests, by what they waited for, as shares of the total; the mean is beside each name.";
     let requests = share_bars("What requests wait for", about, &rows);
     let lines = share_bars("What loads and stores wait for", about, &lines);
     match (&requests, &lines) {
         (None, None) => out
-            .push_str(&lacking("What requests wait for", "the document has no `breakdown_ns` of a request")),
+            .push_str(&lacking("What requests wait for", "the document has no `breakdown_ns` of requests")),
         _ => [requests, lines].into_iter().flatten().for_each(|figure| out.push_str(&figure.html())),
     }
     if !without.is_empty() {
-        let what = format!("the document has no {}: the bars are of all requests", without.join(" and no "));
-        out.push_str(&lacking("The tail", &what));
+        let what = format!("the document has no {}: the bars cover all requests", without.join(" and no "));
+        out.push_str(&lacking("Tail latency", &what));
     }
     out
 }
 
-/// The requests of a part of the tail, in words.
+/// Label of a slice of the tail.
 pub(super) fn slice_name(kind: &str, slice: &Value) -> String {
     match number(slice, "slowest") {
         Some(share) if share < 1.0 => format!("{kind}, slowest {}", shown(share, Unit::Share)),

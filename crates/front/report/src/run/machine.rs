@@ -1,4 +1,4 @@
-//! The parts of a machine and the wires between them, out of a resolved spec.
+//! Components of a machine and the wires between them, from a resolved spec.
 
 use super::diagram;
 use crate::figure::{Cell, Figure, Picture, Table};
@@ -7,21 +7,21 @@ use crate::page::lacking;
 use crate::read::{items, number, text};
 use serde_json::{Map, Value};
 
-/// A wire: who asks, by which key of its table, and who is asked.
+/// Wire between a requester and a target, declared by a key of the requester's table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Wire {
-    /// The part that asks.
+    /// Component that sends requests.
     pub from: String,
-    /// The key.
+    /// Key that declares the wire.
     pub key: String,
-    /// The part that is asked.
+    /// Component that receives requests.
     pub to: String,
 }
 
-/// A key that names parts, and the kinds that it may name.
+/// Link: a key that names components, and the kinds that it may name.
 type Link = (&'static str, &'static [&'static str]);
 
-/// Kinds of parts with their links: the key, and the kinds that it may name. A link that is left out means whatever it could mean.
+/// Kinds of components with their links. A link that is left out means every component that it could name.
 const KINDS: [(&str, &[Link]); 17] = [
     ("host", &[("drives", &["flash", "stripe"]), ("coprocessors", &["coprocessor"])]),
     ("gpu", &[("mmu", &["mmu"]), ("network", &["network"]), ("l2", &["l2"]), ("paging", &["paging"])]),
@@ -51,7 +51,7 @@ const KINDS: [(&str, &[Link]); 17] = [
     ("group_flash", &[]),
 ];
 
-/// A part.
+/// Component of a machine.
 #[derive(Clone, Debug)]
 pub(super) struct Part<'v> {
     pub(super) name: String,
@@ -59,7 +59,7 @@ pub(super) struct Part<'v> {
     pub(super) table: &'v Map<String, Value>,
 }
 
-/// The parts of a resolved spec.
+/// Components of a resolved spec.
 pub(super) fn parts(spec: &Value) -> Vec<Part<'_>> {
     let mut found = Vec::new();
     let Some(root) = spec.as_object() else { return found };
@@ -77,7 +77,7 @@ pub(super) fn parts(spec: &Value) -> Vec<Part<'_>> {
     found
 }
 
-/// The wires of a resolved spec.
+/// Wires of a resolved spec.
 pub fn wires(spec: &Value) -> Vec<Wire> {
     let parts = parts(spec);
     let members: Vec<String> = parts
@@ -98,7 +98,7 @@ pub fn wires(spec: &Value) -> Vec<Wire> {
     found
 }
 
-/// Whether a memory has something behind it: what that is follows from its kind.
+/// Returns whether a memory has a component behind it, which depends on its kind.
 fn may_have(part: &Part<'_>, key: &str) -> bool {
     let has = |form: &str| part.table.contains_key(form);
     let backing = part.table.get("dram_cache").and_then(|cache| cache.get("backing")).and_then(Value::as_str);
@@ -110,7 +110,7 @@ fn may_have(part: &Part<'_>, key: &str) -> bool {
     }
 }
 
-/// The parts that a link goes to: those that it names, or all that it could mean.
+/// Targets of a link: the components that it names, or all that it could name.
 fn ends(part: &Part<'_>, key: &str, parts: &[Part<'_>], outside: &[String]) -> Vec<String> {
     let links = KINDS.iter().find(|(kind, _)| *kind == part.kind).map_or(&[][..], |(_, links)| *links);
     let Some((_, to)) = links.iter().find(|(link, _)| *link == key) else { return Vec::new() };
@@ -132,13 +132,13 @@ fn ends(part: &Part<'_>, key: &str, parts: &[Part<'_>], outside: &[String]) -> V
     parts.iter().filter(is_meant).map(|other| other.name.clone()).collect()
 }
 
-/// How busy a part was, in words and as a share.
+/// Utilisation of a component: name and share.
 pub(super) struct Load {
     pub(super) name: &'static str,
     pub(super) share: f64,
 }
 
-/// What the document says of how busy a part was.
+/// Utilisations of a component that the document reports.
 pub(super) fn loads(document: &Value, part: &Part<'_>) -> Vec<Load> {
     let of = |list: &str| items(document, list).iter().find(|one| text(one, "name") == part.name);
     let mut found = Vec::new();
@@ -177,7 +177,7 @@ fn mean(value: &Value, path: &str) -> Option<f64> {
     Some(all.iter().sum::<f64>() / all.len() as f64)
 }
 
-/// What went over a wire, in words.
+/// Traffic over a wire, as text.
 pub(super) fn traffic(document: &Value, wire: &Wire) -> Option<String> {
     let of = |list: &str, name: &str| items(document, list).iter().find(|one| text(one, "name") == name);
     let rate =
@@ -200,21 +200,21 @@ pub(super) fn traffic(document: &Value, wire: &Wire) -> Option<String> {
     }
 }
 
-/// How busy a link was, there and back.
+/// Utilisation of a link in both directions.
 fn link(part: &Value) -> Option<String> {
     let busy = |key: &str| Some(format!("{:.2} %", 100.0 * number(part, key)?));
     Some(format!("{} / {}", busy("link_in_share")?, busy("link_out_share")?))
 }
 
-/// The section.
+/// Renders the section.
 pub(super) fn html(document: &Value) -> String {
     let spec = &document["spec"];
     let parts = parts(spec);
     if parts.is_empty() {
-        return lacking("The machine", "the document has no `spec` with parts");
+        return lacking("The machine", "the document has no `spec` with components");
     }
     let wires = wires(spec);
-    let mut table = Table::new("Parts and wires", ["part", "kind", "how busy", "asks", "carries"]);
+    let mut table = Table::new("Components and wires", ["component", "kind", "utilisation", "sends to", "traffic"]);
     for part in &parts {
         let loads: Vec<String> = loads(document, part)
             .iter()
@@ -234,8 +234,8 @@ pub(super) fn html(document: &Value) -> String {
         ]);
     }
     Figure {
-        title: "Parts, wires, and how busy they were".into(),
-        about: "Who asks stands left of who is asked. The fuller a bar and the darker a die, the more of the time it was at work. At wires, what went over them: bytes a second, or the shares of time in which a link was busy, in and out.".into(),
+        title: "Components, wires and utilisation".into(),
+        about: "Requests go from left to right. Bars and the darkness of dies show the share of time busy. Wires show their traffic: bytes per second, or the shares of time in which a link was busy, in and out.".into(),
         picture: Picture::Svg(diagram::svg(document, &parts, &wires)),
         table,
     }

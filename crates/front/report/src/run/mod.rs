@@ -1,4 +1,4 @@
-//! The page of one run.
+//! Page of one run.
 
 mod diagram;
 mod dies;
@@ -21,22 +21,22 @@ use crate::read::{Run, number, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What is known of a system beside a document of it.
+/// Shipped system that a document's run started from.
 #[derive(Clone, Debug, Default)]
 pub struct Shipped {
-    /// Its resolved spec: what differs from it was set for the run.
+    /// Resolved spec: values that differ from it were set for the run.
     pub spec: Value,
-    /// Where values come from, in words, by key.
+    /// Source of each value, by key.
     pub sources: BTreeMap<String, String>,
 }
 
-/// The page of a run. `shipped` is the system that its name stands for, if that is known.
+/// Renders the page of a run. `shipped` is the system of its name, if known.
 pub fn run(run: &Run, shipped: Option<&Shipped>) -> String {
     let document = &run.document;
     let mut page = Page::new(format!("{} – nandscape", text(document, "system")), lead(run));
     let trouble = headline::trouble(document);
-    page.section("To be seen first", trouble);
-    page.section("In short", headline::html(document));
+    page.section("Attention", trouble);
+    page.section("Summary", headline::html(document));
     page.section("Latency", latency::html(document));
     page.section("Where time goes", latency::breakdown(document) + &tail::html(document));
     page.section("Over time", series::html(document));
@@ -45,12 +45,12 @@ pub fn run(run: &Run, shipped: Option<&Shipped>) -> String {
     page.section("Processors, hosts and accelerators", parts::html(document));
     page.section("Energy", parts::energy(document));
     page.section("The spec", spec::html(document, shipped));
-    page.section("Checks, and what the run took", headline::all_checks(document));
-    page.section("The same run again", spec::command(document, shipped));
+    page.section("Checks and cost", headline::all_checks(document));
+    page.section("Repeat this run", spec::command(document, shipped));
     page.html()
 }
 
-/// What was run, below the title.
+/// Introduction below the title.
 fn lead(run: &Run) -> String {
     let document = &run.document;
     let workloads = crate::read::items(document, "workload");

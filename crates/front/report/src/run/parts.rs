@@ -1,5 +1,5 @@
-//! What processors, hosts and accelerators report: counters, distributions, lists, and what of it tells something
-//! drawn; and what all parts spent.
+//! Sections on processors, hosts and accelerators: counters, distributions, lists and drawings; and on the energy of
+//! all components.
 
 use super::latency::share_bars;
 use super::series::{curve, figure};
@@ -9,7 +9,7 @@ use crate::page::{Text, list};
 use crate::read::{at, items, number, text};
 use serde_json::{Map, Value};
 
-/// Lists of parts, and what each of them is.
+/// Lists of components, and the noun for each.
 const LISTS: [(&str, &str); 7] = [
     ("gpu", "GPU"),
     ("cpu", "server"),
@@ -20,10 +20,10 @@ const LISTS: [(&str, &str); 7] = [
     ("stripe", "stripe"),
 ];
 
-/// Rows of a list at most that a page has.
+/// Maximum number of rows of a list on a page.
 const MOST_ROWS: usize = 512;
 
-/// The section.
+/// Renders the section.
 pub(super) fn html(document: &Value) -> String {
     let mut out = String::new();
     for (list, what) in LISTS {
@@ -37,11 +37,11 @@ pub(super) fn html(document: &Value) -> String {
     out
 }
 
-/// What can be drawn of a part: how its time divides, when its work was done, what changed.
+/// Drawings of a component: its time by activity, the times of its work, its series.
 fn drawn(part: &Value, name: &str) -> String {
     let mut out = String::new();
     if let Some(shares) = part.get("time_share") {
-        out += &shares_figure(&format!("What the time of {name} went into"), shares);
+        out += &shares_figure(&format!("Time of {name} by activity"), shares);
     }
     let mut lists = Vec::new();
     lists_of("", part, &mut lists);
@@ -55,14 +55,14 @@ fn drawn(part: &Value, name: &str) -> String {
     }
     let phases: Vec<(String, Value)> = items(part, "kernels").iter().enumerate().filter_map(phases).collect();
     let rows: Vec<(String, &Value)> = phases.iter().map(|(name, table)| (name.clone(), table)).collect();
-    let about = "Time of each kernel's phases, as shares of their sum.";
+    let about = "Time in the phases of each kernel, as shares of the total.";
     out += &share_bars(&format!("{name}: phases of kernels"), about, &rows)
         .map(|figure| figure.html())
         .unwrap_or_default();
     out
 }
 
-/// How long each phase of a kernel took.
+/// Time of each phase of a kernel.
 fn phases((at, kernel): (usize, &Value)) -> Option<(String, Value)> {
     let phases = kernel.get("phases")?.as_object()?;
     let times: Map<String, Value> = phases
@@ -74,7 +74,7 @@ fn phases((at, kernel): (usize, &Value)) -> Option<(String, Value)> {
 
 fn shares_figure(title: &str, shares: &Value) -> String {
     let Some(shares) = shares.as_object() else { return String::new() };
-    let mut table = Table::new(title, ["part", "share"]);
+    let mut table = Table::new(title, ["activity", "share"]);
     let mut parts = Vec::new();
     for (name, share) in shares.iter().filter_map(|(name, share)| Some((name, share.as_f64()?))) {
         table.push([Cell::from(name.as_str()), Cell::of(share, Unit::Share)]);
@@ -85,14 +85,14 @@ fn shares_figure(title: &str, shares: &Value) -> String {
     let height = bars_height(1, parts.len());
     Figure {
         title: title.to_owned(),
-        about: "Shares of the whole.".into(),
+        about: "Shares of the total.".into(),
         picture: Picture::Chart { chart: bars(Unit::Share, &["time".to_owned()], &parts), height },
         table,
     }
     .html()
 }
 
-/// Lists of objects below a value, by their paths, those within lists aside.
+/// Lists of objects below a value, by their paths, except those within lists.
 fn lists_of<'v>(prefix: &str, value: &'v Value, found: &mut Vec<(String, &'v [Value])>) {
     let Some(table) = value.as_object() else { return };
     for (name, inner) in table {
@@ -105,7 +105,7 @@ fn lists_of<'v>(prefix: &str, value: &'v Value, found: &mut Vec<(String, &'v [Va
     }
 }
 
-/// Every column of a series by itself.
+/// Figure for every column of a series.
 fn over_time(title: &str, windows: &[Value]) -> String {
     let Some(first) = windows[0].as_object() else { return String::new() };
     let mut out = String::new();
@@ -119,7 +119,7 @@ fn over_time(title: &str, windows: &[Value]) -> String {
     out
 }
 
-/// When the members of a list began and ended.
+/// Figure of when the members of a list began and ended.
 fn spans(title: &str, list: &[Value]) -> Option<Figure> {
     let list = &list[..list.len().min(MOST_ROWS)];
     let begun = |one: &Value| number(one, "begun_ns");
@@ -132,7 +132,7 @@ fn spans(title: &str, list: &[Value]) -> Option<Figure> {
         (name, _) => name.to_owned(),
     };
     let categories: Vec<String> = list.iter().enumerate().map(name).collect();
-    let mut table = Table::new(title, ["what", "begun", "over", "took"]);
+    let mut table = Table::new(title, ["name", "begin", "end", "duration"]);
     for (name, (begun, over)) in categories.iter().zip(&all) {
         let cells = [*begun, *over, over - begun].map(|ns| Cell::of(ns, Unit::Ns));
         table.push(std::iter::once(Cell::from(name.as_str())).chain(cells));
@@ -140,7 +140,7 @@ fn spans(title: &str, list: &[Value]) -> Option<Figure> {
     let parts = [
         Part { name: "before".into(), values: all.iter().map(|(begun, _)| *begun).collect(), hidden: true },
         Part {
-            name: "at work".into(),
+            name: "active".into(),
             values: all.iter().map(|(begun, over)| over - begun).collect(),
             hidden: false,
         },
@@ -148,18 +148,18 @@ fn spans(title: &str, list: &[Value]) -> Option<Figure> {
     let height = bars_height(categories.len(), 1).min(900);
     Some(Figure {
         title: title.to_owned(),
-        about: "From when each begins until it is over, in simulated time.".into(),
+        about: "Begin to end, in simulated time.".into(),
         picture: Picture::Chart { chart: bars(Unit::Ns, &categories, &parts), height },
         table,
     })
 }
 
-/// Counters and distributions of a part, each in a table.
+/// Tables of counters and distributions of a component.
 pub(super) fn counters(caption: &str, part: &Value) -> String {
     let mut table = Table::new(caption, ["counter", "value"]);
     let mut spread = Table::new(
         format!("{caption}: distributions"),
-        ["of", "mean", "min", "p50", "p90", "p99", "p99.9", "max"],
+        ["metric", "mean", "min", "p50", "p90", "p99", "p99.9", "max"],
     );
     let mut lists = String::new();
     fill("", part, &mut table, &mut spread, &mut lists);
@@ -181,7 +181,7 @@ fn fill(prefix: &str, value: &Value, table: &mut Table, spread: &mut Table, list
                 spread.push(std::iter::once(Cell::from(path)).chain(cells));
             }
             Value::Object(_) => fill(&path, inner, table, spread, lists),
-            // Series are drawn, and long lists of numbers as well.
+            // Series are drawn, and so are long lists of numbers.
             Value::Array(list) if list.first().is_some_and(Value::is_object) => {
                 if list[0].get("start_ns").is_none() {
                     *lists += &members_table(&path, list);
@@ -196,7 +196,7 @@ fn fill(prefix: &str, value: &Value, table: &mut Table, spread: &mut Table, list
     }
 }
 
-/// A row for each member of a list.
+/// Table with a row for each member of a list.
 fn members_table(path: &str, list: &[Value]) -> String {
     let mut keys: Vec<String> = Vec::new();
     for key in list.iter().filter_map(Value::as_object).flat_map(|one| one.iter()) {
@@ -204,7 +204,7 @@ fn members_table(path: &str, list: &[Value]) -> String {
             keys.push(key.0.clone());
         }
     }
-    // What it is called names the row.
+    // The name of a member labels its row.
     keys.sort_by_key(|key| !["name", "program", "drive"].contains(&key.as_str()));
     let left_out = list.len().saturating_sub(MOST_ROWS);
     let caption =
@@ -220,7 +220,7 @@ fn members_table(path: &str, list: &[Value]) -> String {
     table.html()
 }
 
-/// The section: empty where the document has no energies.
+/// Renders the section; empty if the document has no energy.
 pub(super) fn energy(document: &Value) -> String {
     let Some(energy) = at(document, "energy") else { return String::new() };
     let parts = items(energy, "parts");
@@ -250,7 +250,7 @@ pub(super) fn energy(document: &Value) -> String {
         format!("{}, {joules}", text(part, "name"))
     };
     let categories: Vec<String> = parts.iter().map(category).collect();
-    let mut table = Table::new("Energy by part and activity", ["part", "activity", "of", "energy"]);
+    let mut table = Table::new("Energy by component and activity", ["component", "activity", "kind", "energy"]);
     for part in parts {
         for activity in items(part, "activities") {
             let energy = Cell::maybe(number(activity, "energy_j"), Unit::Joules);
@@ -264,19 +264,19 @@ pub(super) fn energy(document: &Value) -> String {
     }
     let height = bars_height(categories.len(), stacked.len());
     let mut out = Figure {
-        title: "What each part spent".into(),
-        about: "Energy of the measured window, by what it was spent on.".into(),
+        title: "Energy by component".into(),
+        about: "Energy of the measured window, by activity.".into(),
         picture: Picture::Chart { chart: bars(Unit::Joules, &categories, &stacked), height },
         table,
     }
     .html();
     let series = items(energy, "total.power_series");
     if series.len() > 1 {
-        let curves = vec![curve("all parts", series, &|window| number(window, "power_w"))];
+        let curves = vec![curve("all components", series, &|window| number(window, "power_w"))];
         out += &figure("Power".into(), Unit::Watts, curves, series.len()).html();
     }
     if let Some(total) = at(energy, "total").and_then(Value::as_object) {
-        let mut table = Table::new("Energy in all", ["figure", "value"]);
+        let mut table = Table::new("Total energy", ["metric", "value"]);
         for (name, value) in total.iter().filter(|(_, value)| value.is_number()) {
             table.push([Cell::from(name.as_str()), Cell::Number(leaf(value, Unit::of_key(name)))]);
         }
@@ -284,7 +284,7 @@ pub(super) fn energy(document: &Value) -> String {
     }
     let missing: Vec<String> = items(energy, "missing").iter().map(|one| leaf(one, Unit::Plain)).collect();
     if !missing.is_empty() {
-        out += "<p class=\"lacking\">Parts whose specs do not tell what they spend are not in it:</p>";
+        out += "<p class=\"lacking\">Components without energy constants are not included:</p>";
         out += &list(missing.iter().map(String::as_str));
     }
     out

@@ -1,4 +1,4 @@
-//! What changed over time.
+//! Series over time.
 
 use crate::figure::{Axis, Cell, Curve, Figure, Picture, Table, lines};
 use crate::number::Unit;
@@ -6,10 +6,10 @@ use crate::page::{lacking, paragraph};
 use crate::read::{items, number, text};
 use serde_json::Value;
 
-/// Windows of a curve at most: more are drawn by the mean of several.
+/// Maximum number of points of a curve: more windows are averaged.
 const MOST: usize = 600;
 
-/// Columns that are drawn together: a title, what is counted, and the columns.
+/// Columns that are drawn together: title, unit, columns.
 type Group = (&'static str, Unit, &'static [(&'static str, &'static str)]);
 
 const OF_IO: [Group; 2] = [
@@ -23,7 +23,7 @@ const OF_FLASH: [Group; 4] = [
     ("Utilisation", Unit::Share, &[("channels", "channel_utilisation"), ("dies", "die_utilisation")]),
 ];
 
-/// The section.
+/// Renders the section.
 pub(super) fn html(document: &Value) -> String {
     let mut out = String::new();
     let io = items(document, "io.series");
@@ -34,7 +34,7 @@ pub(super) fn html(document: &Value) -> String {
             out.push_str(&drawn("", "io.series", io, group));
         }
     } else if number(document, "io.all.requests").is_some_and(|requests| requests > 0.0) {
-        out.push_str(&lacking("Requests over time", "the document has less than two windows in `io.series`"));
+        out.push_str(&lacking("Requests over time", "the document has fewer than two windows in `io.series`"));
     }
     let drives = items(document, "flash");
     for drive in drives {
@@ -49,10 +49,10 @@ pub(super) fn html(document: &Value) -> String {
             out.push_str(&lacking("Flash over time", &what));
         }
     }
-    if out.is_empty() { paragraph("The document has nothing over time.") } else { out }
+    if out.is_empty() { paragraph("The document has no series.") } else { out }
 }
 
-/// A rate out of counts.
+/// Figure of a rate, from counts.
 fn rate(title: &str, name: &str, unit: Unit, column: &str, windows: &[Value]) -> Figure {
     let of = |window: &Value| {
         let width = number(window, "width_ns").filter(|width| *width > 0.0)?;
@@ -62,7 +62,7 @@ fn rate(title: &str, name: &str, unit: Unit, column: &str, windows: &[Value]) ->
     figure(title.to_owned(), unit, vec![curve], windows.len())
 }
 
-/// A group of columns; nothing where no window has one, but that it is lacking.
+/// Figure of a group of columns, or a note that no window has them.
 fn drawn(of: &str, list: &str, windows: &[Value], (title, unit, columns): &Group) -> String {
     let has = |column: &str| windows.iter().any(|window| number(window, column).is_some());
     let curves: Vec<Curve> = columns
@@ -81,7 +81,7 @@ fn drawn(of: &str, list: &str, windows: &[Value], (title, unit, columns): &Group
     figure(title, *unit, curves, windows.len()).html()
 }
 
-/// A curve of windows: each by its beginning, and the end of the last.
+/// Curve of windows: the start of each, and the end of the last.
 pub(super) fn curve(name: &str, windows: &[Value], of: &dyn Fn(&Value) -> Option<f64>) -> Curve {
     let each = windows.len().div_ceil(MOST).max(1);
     let (mut x, mut y) = (Vec::new(), Vec::new());
@@ -99,7 +99,7 @@ pub(super) fn curve(name: &str, windows: &[Value], of: &dyn Fn(&Value) -> Option
     Curve { name: name.to_owned(), x, y, steps: true, points: false }
 }
 
-/// Curves over time.
+/// Figure of curves over time.
 pub(super) fn figure(title: String, unit: Unit, curves: Vec<Curve>, windows: usize) -> Figure {
     let x = Axis { name: "simulated time", unit: Unit::Ns, log: false };
     let chart = lines(&x, &Axis { name: "", unit, log: false }, &curves);

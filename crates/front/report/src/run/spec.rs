@@ -1,4 +1,4 @@
-//! The resolved spec, to be searched, and the command that repeats a run.
+//! Searchable table of the resolved spec, and the command that repeats a run.
 
 use super::Shipped;
 use crate::figure::{Cell, Table};
@@ -8,14 +8,14 @@ use crate::read::{at, items, leaves, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A leaf of a spec that a run has changed: its key, the value of the system as it is shipped, and that of the run.
+/// Leaf of a spec that a run has changed: its key, the shipped value, and the value of the run.
 pub(super) struct Changed<'v> {
     pub(super) key: String,
     pub(super) from: Option<&'v Value>,
     pub(super) to: &'v Value,
 }
 
-/// What differs from the system as it is shipped; what the run has not is null.
+/// Differences from the shipped system; a value that the run lacks is null.
 pub(super) fn changed<'v>(base: &'v Value, spec: &'v Value) -> Vec<Changed<'v>> {
     let (mut old, mut new) = (Vec::new(), Vec::new());
     leaves("", base, &mut old);
@@ -35,7 +35,7 @@ pub(super) fn changed<'v>(base: &'v Value, spec: &'v Value) -> Vec<Changed<'v>> 
         .collect()
 }
 
-/// The section.
+/// Renders the section.
 pub(super) fn html(document: &Value, shipped: Option<&Shipped>) -> String {
     let Some(spec) = document.get("spec").filter(|spec| spec.is_object()) else {
         return lacking("The spec", "the document has no `spec`");
@@ -47,14 +47,14 @@ pub(super) fn html(document: &Value, shipped: Option<&Shipped>) -> String {
     let mut out = String::new();
     let origin = match &changes {
         None => {
-            "where a value comes from is not known: the system is no shipped one of this program".to_owned()
+            "sources of values are unknown: the system is not one shipped with this program".to_owned()
         }
-        Some(none) if none.is_empty() => format!("`{system}` as it is shipped"),
+        Some(none) if none.is_empty() => format!("`{system}` as shipped"),
         Some(some) => format!("`{system}`, with {} of {} values changed for this run", some.len(), all.len()),
     };
-    out += &paragraph(&format!("All {} values that decided the run: {origin}.", all.len()));
+    out += &paragraph(&format!("All {} values of the run: {origin}.", all.len()));
     out += "<p class=\"search\"><label>Find <input type=\"search\" data-filter=\"spec\" autocomplete=\"off\"></label> <output></output></p>";
-    let mut table = Table::new("Resolved spec", ["key", "value", "from"]).class("spec");
+    let mut table = Table::new("Resolved spec", ["key", "value", "source"]).class("spec");
     for (key, value) in all {
         let change = changes.iter().flatten().find(|change| change.key == key);
         let from = match (change, &changes) {
@@ -64,7 +64,7 @@ pub(super) fn html(document: &Value, shipped: Option<&Shipped>) -> String {
             (Some(_), _) => "set for this run; not in the system as shipped".to_owned(),
             (None, Some(_)) => {
                 let source = shipped.and_then(|shipped| shipped.sources.get(&key));
-                source.cloned().unwrap_or_else(|| "left out: the default".to_owned())
+                source.cloned().unwrap_or_else(|| "not set: default".to_owned())
             }
             (None, None) => "–".to_owned(),
         };
@@ -75,7 +75,7 @@ pub(super) fn html(document: &Value, shipped: Option<&Shipped>) -> String {
     out + "</details>"
 }
 
-/// A value as a spec has it.
+/// Formats a value as in a spec.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -84,10 +84,10 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// More changes than this are not a command's but a file's.
+/// Number of changes above which the command uses a file instead of options.
 const MOST: usize = 24;
 
-/// The section.
+/// Renders the command.
 pub(super) fn command(document: &Value, shipped: Option<&Shipped>) -> String {
     let system = text(document, "system");
     let changes = shipped.map(|shipped| changed(&shipped.spec, &document["spec"]));
@@ -97,7 +97,7 @@ pub(super) fn command(document: &Value, shipped: Option<&Shipped>) -> String {
             Some(options) => (std::iter::once(word(system)).chain(options).collect::<Vec<_>>().join(" "), ""),
             None => (
                 "spec.toml".to_owned(),
-                " `spec.toml` is the resolved spec that `run --out` leaves beside the result.",
+                " `spec.toml` is the resolved spec that `run --out` writes beside the result.",
             ),
         };
     let mut command = format!("nandscape run {of}");
@@ -108,14 +108,14 @@ pub(super) fn command(document: &Value, shipped: Option<&Shipped>) -> String {
     let version = text(document, "version");
     format!("<pre class=\"command\">{}</pre>", Text(&command))
         + &paragraph(&format!(
-            "With nandscape {version} it gives the same figures, bit for bit.{note} A document does not keep `--warmup`, `--queue-depth` and the \
-             options of traces: if they were given, they must be given again."
+            "nandscape {version} gives the same results, bit for bit.{note} A document does not record `--warmup`, `--queue-depth` and trace \
+             options: if they were given, give them again."
         ))
 }
 
-/// Changes as options; none where options cannot say them, or are too many.
+/// Changes as options; `None` if options cannot express them, or are too many.
 fn options(base: &Value, changes: &[Changed<'_>]) -> Option<Vec<String>> {
-    // What is gone because a value has taken the place of a table is said by that value.
+    // A key that is gone because a value replaced its table is expressed by that value.
     let said = |gone: &str| {
         let is_over = |key: &str| gone.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
         changes.iter().any(|change| !change.to.is_null() && is_over(&change.key))
@@ -125,9 +125,9 @@ fn options(base: &Value, changes: &[Changed<'_>]) -> Option<Vec<String>> {
     (options.len() <= MOST).then_some(options)
 }
 
-/// A change as an option; none where an option cannot say it.
+/// Change as an option; `None` if an option cannot express it.
 fn sets(base: &Value, change: &Changed<'_>) -> Option<String> {
-    // A key that the system has not at all needs a file.
+    // A key that the system lacks entirely needs a file.
     at(base, &change.key)?;
     let value = match change.to {
         Value::String(text) => text.clone(),
@@ -140,7 +140,7 @@ fn sets(base: &Value, change: &Changed<'_>) -> Option<String> {
     Some(format!("--set {}", word(&format!("{}={value}", change.key))))
 }
 
-/// A word of a shell.
+/// Quotes a word for a shell.
 pub(crate) fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+%@".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! Who was in the way of the slowest requests.
+//! Causes of the waits of the slowest requests.
 
 use super::latency::{KINDS, slice_name};
 use crate::figure::{Cell, Figure, Part, Picture, Table, bars, bars_height};
@@ -7,15 +7,15 @@ use crate::page::{list, paragraph};
 use crate::read::{at, items, number, text};
 use serde_json::Value;
 
-/// Where requests wait for each other.
+/// Places where requests wait for each other.
 const PLACES: [(&str, &str, &str); 2] =
     [("die", "die_wait", "dies"), ("channel", "channel_wait", "channels")];
 
-/// The part of the section that is of the tail; empty where the document has none.
+/// Renders the part of the section on the tail; empty if the document has none.
 pub(super) fn html(document: &Value) -> String {
     let has_tail = |kind: &&&str| !items(document, &format!("io.{kind}.tail")).is_empty();
     let kinds: Vec<&str> = KINDS.iter().filter(has_tail).copied().collect();
-    // All requests together say nothing that reads and writes do not.
+    // All requests together add nothing to reads and writes.
     let first = usize::from(kinds.len() > 1);
     let slices: Vec<(&str, &Value)> = kinds[first..]
         .iter()
@@ -33,14 +33,14 @@ pub(super) fn html(document: &Value) -> String {
     out
 }
 
-/// What the slowest wait for, in a sentence.
+/// Sentence on what the slowest requests wait for.
 fn sentence(kind: &str, slice: &Value) -> Option<String> {
     let latency = number(slice, "latency_ns_mean").filter(|latency| *latency > 0.0)?;
     let requests = number(slice, "requests")?;
     let waits: f64 =
         PLACES.iter().filter_map(|(_, part, _)| number(slice, &format!("breakdown_ns.{part}"))).sum();
     let mut text = format!(
-        "The slowest {} ({} {kind} requests from {}, {} on the mean) wait {} of their time at dies and channels",
+        "The slowest {} ({} {kind} requests from {}, {} on average) wait {} of their time at dies and channels",
         shown(number(slice, "slowest")?, Unit::Share),
         shown(requests, Unit::Plain),
         number(slice, "from_ns").map_or("–".to_owned(), |from| shown(from, Unit::Ns)),
@@ -57,7 +57,7 @@ fn sentence(kind: &str, slice: &Value) -> Option<String> {
         text += &format!(", {} behind `{who}`", shown(ns / latency, Unit::Share));
     }
     if let Some(covered) = number(slice, "covered").filter(|covered| *covered < 1.0) {
-        text += &format!("; accounts were kept of {} of them", shown(covered, Unit::Share));
+        text += &format!("; {} of them are accounted for", shown(covered, Unit::Share));
     }
     Some(text + ".")
 }
@@ -88,16 +88,16 @@ fn in_the_way(slices: &[(&str, &Value)]) -> Option<Figure> {
         .map(|(path, name)| Part { name: name.clone(), values: values(path), hidden: false })
         .collect();
     let mut table = Table::new(
-        "Mean waits by who was in the way",
-        std::iter::once("who").chain(categories.iter().map(String::as_str)),
+        "Mean waits by blocker",
+        std::iter::once("blocker").chain(categories.iter().map(String::as_str)),
     );
     for (path, name) in &names {
         let cells = slices.iter().map(|(_, slice)| Cell::maybe(number(slice, path), Unit::Ns));
         table.push(std::iter::once(Cell::from(name.as_str())).chain(cells));
     }
     Some(Figure {
-        title: "Who was in the way".into(),
-        about: "Mean time that the slowest requests waited at a die or a channel, by what the die or channel was doing.".into(),
+        title: "Blockers of the slowest requests".into(),
+        about: "Mean time that the slowest requests waited at a die or a channel, by its activity.".into(),
         picture: Picture::Chart {
             chart: bars(Unit::Ns, &categories, &parts),
             height: bars_height(categories.len(), parts.len()),
@@ -106,11 +106,11 @@ fn in_the_way(slices: &[(&str, &Value)]) -> Option<Figure> {
     })
 }
 
-/// Where the slowest waited.
+/// Table of the dies at which the slowest requests waited.
 fn dies(slices: &[(&str, &Value)]) -> String {
     let mut table = Table::new(
-        "Dies at which the slowest waited most",
-        ["requests", "drive", "channel", "die", "share of the waiting"],
+        "Dies at which the slowest requests waited most",
+        ["requests", "drive", "channel", "die", "share of the wait"],
     );
     for (kind, slice) in slices {
         for die in items(slice, "dies") {
@@ -127,10 +127,10 @@ fn dies(slices: &[(&str, &Value)]) -> String {
     if table.is_empty() {
         return String::new();
     }
-    format!("<details><summary>Table: where the slowest waited</summary>{}</details>", table.html())
+    format!("<details><summary>Table: dies of the slowest requests</summary>{}</details>", table.html())
 }
 
-/// The slowest requests themselves.
+/// Table of the slowest requests.
 fn slowest(document: &Value) -> String {
     let requests = items(document, "io.slowest");
     if requests.is_empty() {
@@ -146,8 +146,8 @@ fn slowest(document: &Value) -> String {
         "bytes",
         "channel",
         "die",
-        "waited most for",
-        "behind",
+        "longest wait",
+        "blocker",
     ];
     let mut table = Table::new("The slowest requests", head);
     for request in requests {
@@ -172,10 +172,10 @@ fn slowest(document: &Value) -> String {
                 .into(),
         ]);
     }
-    paragraph("Each of the slowest requests, slowest first as the document has them:") + &table.html()
+    paragraph("The slowest requests, slowest first:") + &table.html()
 }
 
-/// The largest of a table of times.
+/// Largest entry of a table of times.
 fn most(table: Option<&Value>) -> String {
     let largest = table.and_then(Value::as_object).and_then(|table| {
         table.iter().filter_map(|(name, ns)| Some((name, ns.as_f64()?))).max_by(|a, b| a.1.total_cmp(&b.1))

@@ -109,10 +109,10 @@ pub fn refuse_unknown(name: &str) -> Result<(), Diagnostic> {
     if known.iter().any(|metric| is_instance(metric, name)) {
         return Ok(());
     }
-    let mut fault = Diagnostic::new(format!("no metric `{name}`"));
-    let help = "`nandscape explain NAME` finds metrics; docs/metrics.md has all";
+    let mut fault = Diagnostic::new(format!("unknown metric `{name}`"));
+    let help = "`nandscape explain NAME` finds metrics; docs/metrics.md lists all";
     if let Some(meant) = known.iter().find_map(|metric| with_indices(metric, name)) {
-        fault.what += ": a list's element is called by its number";
+        fault.what += ": an element of a list is named by its index";
         fault.nearest = Some(meant);
         return Err(fault.help(help));
     }

@@ -1,5 +1,5 @@
-//! Which figure chooses which value. The rules are those of `papers/drives/README.md`: one figure a value, none of a mixed depth, and of
-//! percentiles one at most.
+//! Choice of the metric that fits each value. The rules are those of `papers/drives/README.md`: one metric per value,
+//! none of a mixed depth, and at most one percentile.
 
 use super::base::{Base, Bench};
 use super::job::{Job, Measure};
@@ -8,7 +8,7 @@ use super::point::Point;
 use super::search::{Range, search};
 use config::Diagnostic;
 
-/// A value, and the figure that it must meet.
+/// Value to fit, and the metric that it must meet.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) knob: Knob,
@@ -16,52 +16,54 @@ pub(super) struct Target {
     pub(super) worn: bool,
     pub(super) measure: Measure,
     pub(super) figure: f64,
-    /// A guess of the value.
+    /// Initial guess of the value.
     pub(super) guess: f64,
-    /// Why this figure.
+    /// Reason for this metric.
     pub(super) why: &'static str,
 }
 
-/// Requests in flight from which a drive may be taken to be at its limit.
+/// Requests in flight from which a drive may be saturated.
 const MANY: u64 = 16;
-/// Requests in flight at which late ones tell how much batches differ: more than one, and fewer than there are in a batch. The middle is best.
+/// Requests in flight at which late ones show the spread of batches: more than one, and fewer than in a batch. The
+/// middle is best.
 const SOME: std::ops::RangeInclusive<u64> = 4..=16;
 const MIDDLE: u64 = 8;
-/// A thread that takes this share of a core does nothing else: it is the limit.
+/// Share of a core from which a thread is the limit.
 const BUSY: f64 = 0.95;
-/// A thread that needs this share of the time between requests of a busy job is its limit.
+/// Share of the time between requests from which the thread of a busy job is its limit.
 const NEARLY: f64 = 0.98;
-/// What several threads must have more than one, so that one was its own limit.
+/// Ratio of several threads' rate to one thread's, from which the one thread was its own limit.
 const MORE: f64 = 1.1;
-/// No flash is read in less than some microseconds, and no drive without moving parts takes so long, microseconds.
+/// Plausible latency range of a flash read without moving parts, in microseconds.
 const FLASH: (f64, f64) = (5.0, 2_000.0);
 
-/// A run's figure as a time that rises with every knob.
+/// Converts a metric to a time that rises with every knob.
 pub(super) fn as_time(measure: Measure, figure: f64) -> f64 {
     if measure == Measure::Iops { 1e6 / figure } else { figure }
 }
 
-/// What the points choose.
+/// Choices made from the points.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Chosen {
-    /// In the order in which they are looked for.
+    /// Targets in the order of the search.
     pub(super) targets: Vec<Target>,
-    /// What a thread needs a request, where it is known without a search: microseconds, and the point that says it.
+    /// Time of a thread per request, where it is known without a search: microseconds, and the point that determines
+    /// it.
     pub(super) thread: Option<(f64, Job)>,
-    /// Idle time after which a core sleeps that was found to sleep, microseconds, and the point that says so.
+    /// Idle time after which a sleeping core sleeps, in microseconds, and the point that determines it.
     pub(super) after: Option<(f64, Job)>,
-    /// Whether something may sleep while nothing is in flight: no point of few in flight tells.
+    /// Whether something may sleep while nothing is in flight: no point with few requests in flight tells.
     pub(super) may_sleep: bool,
-    /// Whether `thread`'s value is the user's, or follows from saturated reads.
+    /// Whether the time of the thread is the user's, or follows from saturated reads.
     pub(super) thread_is_known: bool,
-    /// Points that were not used for a value though they seemed to, and why; what is left open.
+    /// Notes on points that were not used despite their appearance, and on open questions.
     pub(super) notes: Vec<String>,
 }
 
-/// Chooses.
+/// Chooses the targets.
 ///
 /// # Errors
-/// No random read at depth 1; one that is of no flash; a worn drive's figure without requests a second.
+/// A random read at depth 1 is missing or is not of flash, or a worn drive's point lacks requests per second.
 pub(super) fn choose(
     points: &[Point],
     base: &Base,
@@ -117,7 +119,7 @@ pub(super) fn choose(
         let largest =
             largest.filter(|p| p.figures.iops.is_some()).max_by_key(|p| (p.job.block, p.job.in_flight()));
         let Some(largest) = largest else {
-            return Err(Diagnostic::new("nothing says how fast the drive programs: there is no point of writes in order")
+            return Err(Diagnostic::new("cannot fit the program time: it needs a point of sequential writes")
                 .help("give one of large blocks, `rw=write,bs=128k,iodepth=16,bw=1.9GB/s`, or leave `--program` out"));
         };
         let iops = largest.figures.iops.unwrap_or_default();
@@ -127,37 +129,38 @@ pub(super) fn choose(
             Measure::Iops,
             iops,
             Knob::Program.of(base),
-            "largest writes in order",
+            "largest sequential writes",
         ));
     }
     Ok(chosen)
 }
 
-/// Requests a second, as measured or as latency has them; zero if neither is known.
+/// Requests per second, as measured or from latency; zero if neither is known.
 fn rate(point: &Point) -> f64 {
     let of_latency = |mean: f64| point.job.in_flight() as f64 * 1e6 / mean;
     point.figures.iops.or(point.figures.mean.map(of_latency)).unwrap_or_default()
 }
 
-/// The point of most requests a second.
+/// Point with the most requests per second.
 fn most<'p>(points: impl Iterator<Item = &'p Point>) -> Option<&'p Point> {
     points.filter(|p| rate(p) > 0.0).max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
 
-/// What the thread of a job of one request in flight does beyond the latency of each, microseconds: the time between requests less their latency.
-/// Processors that sleep meanwhile take longer than busy ones.
+/// Time of the thread of a depth-1 job beyond the latency of each request, in microseconds: the time between requests
+/// less their latency. Processors that sleep meanwhile take longer than busy ones.
 fn between(idle: &Point) -> Option<f64> {
     let took = 1e6 / idle.figures.iops? - idle.figures.mean?;
     (took > 0.0).then_some(took)
 }
 
-/// Whether the host's thread is the limit of a job: it has no rest, or, where nobody says, it needs as long for a request as it has.
+/// Returns whether the host's thread limits a job: it is always busy or, if that is unknown, needs as long per request
+/// as it has.
 fn is_host(point: &Point, between: Option<f64>) -> bool {
     let needs = between.filter(|_| point.job.jobs == 1).is_some_and(|us| us >= NEARLY * 1e6 / rate(point));
     point.busy.map_or(needs, |busy| busy >= BUSY)
 }
 
-/// Its mean latency, else its requests a second.
+/// Mean latency of a point, or else its requests per second.
 fn latency(point: &Point) -> (Measure, f64) {
     match (point.figures.mean, point.figures.iops) {
         (Some(mean), _) => (Measure::Mean, mean),
@@ -165,25 +168,25 @@ fn latency(point: &Point) -> (Measure, f64) {
     }
 }
 
-/// The random read of the smallest block, one in flight.
+/// Random read of the smallest block at depth 1.
 fn idle<'p>(points: &[&'p Point]) -> Result<&'p Point, Diagnostic> {
     let of =
         points.iter().copied().filter(|p| !p.worn && !p.job.write && p.job.random && p.job.in_flight() == 1);
     let known = of.filter(|p| p.figures.mean.is_some() || p.figures.iops.is_some());
     let Some(idle) = known.min_by_key(|p| p.job.block) else {
-        return Err(Diagnostic::new("nothing says how long an idle drive takes: there is no point of a random read at depth 1")
+        return Err(Diagnostic::new("cannot fit idle latency: it needs a point of a random read at depth 1")
             .help("give one: `fio --rw=randread --bs=4k --iodepth=1 --direct=1 …`, or `--point rw=randread,bs=4k,iodepth=1,clat=80us`"));
     };
     let (measure, figure) = latency(idle);
     let took = as_time(measure, figure);
     let (least, most) = FLASH;
     if took < least {
-        return Err(Diagnostic::new(format!("{}: a random read takes {took:.1} us, less than flash is sensed in", idle.place))
-            .help("such reads come from memory: past the page cache (`direct=1`), over more of the drive than a buffer holds, written before"));
+        return Err(Diagnostic::new(format!("{}: a random read takes {took:.1} us, less than the sensing of flash", idle.place))
+            .help("such reads come from memory: bypass the page cache (`direct=1`), and read more of the drive than a buffer holds, written before"));
     }
     if took > most {
         return Err(Diagnostic::new(format!(
-            "{}: a random read takes {:.1} ms: that is no SSD, but a disk that moves an arm",
+            "{}: a random read takes {:.1} ms: that is not an SSD, but a hard disk",
             idle.place,
             took / 1e3
         )));
@@ -205,31 +208,31 @@ impl Target {
 }
 
 impl Chosen {
-    /// Overrides of what is known without a search.
+    /// Overrides that are known without a search.
     pub(super) fn fixed(&self, base: &Base) -> Vec<String> {
         let of = |knob: Knob, known: &Option<(f64, Job)>| known.map(|(us, _)| knob.assignment(base, us));
         [of(Knob::Thread, &self.thread), of(Knob::CoreAfter, &self.after)].into_iter().flatten().collect()
     }
 
-    /// Whether a point chose a value by this figure.
+    /// Returns whether a point chose a value by this metric.
     pub(super) fn is_fitted(&self, point: &Point, measure: Measure) -> bool {
         let chose = |t: &Target| (t.job, t.worn, t.measure) == (point.job, point.worn, measure);
         !point.held && self.targets.iter().any(chose)
     }
 
-    /// Whether every figure of a point chose a value: none is a prediction.
+    /// Returns whether every metric of a point chose a value, so that none is a prediction.
     pub(super) fn is_all_fitted(&self, point: &Point) -> bool {
         let of = |measure: &Measure| measure.of(&point.figures).is_none() || self.is_fitted(point, *measure);
         Measure::ALL.iter().all(of)
     }
 
-    /// Whether a saturated figure of a direction chose a value.
+    /// Returns whether a saturated metric of a direction chose a value.
     pub(super) fn saturates(&self, write: bool) -> bool {
         let of = |t: &Target| t.job.write == write && t.job.in_flight() >= MANY && t.measure == Measure::Iops;
         self.targets.iter().any(of)
     }
 
-    /// The thread of a job, and the cores.
+    /// Adds targets for the thread of a job, and the cores.
     fn reads(
         &mut self,
         all: Option<&Point>,
@@ -241,7 +244,7 @@ impl Chosen {
     ) {
         let Some(all) = all else {
             self.notes.push(format!(
-                "no point says where random reads saturate (at least {MANY} in flight): cores and host stay those of the drive that the fit began with"
+                "no point shows where random reads saturate (at least {MANY} in flight): cores and host stay those of the initial drive"
             ));
             return;
         };
@@ -251,7 +254,7 @@ impl Chosen {
         let outdone = one.filter(|one| all.job.jobs > 1 && rate(all) > MORE * rate(one));
         let of_thread = if limits(all) { Some(all) } else { outdone };
         if let (Some(point), false) = (of_thread, thread_is_set) {
-            let why = if limits(point) { "its threads have no rest" } else { "several threads have more" };
+            let why = if limits(point) { "its threads are always busy" } else { "several threads have more" };
             self.targets.push(target(Knob::Thread, point, point.job.jobs, why));
         }
         if !limits(all) {
@@ -265,20 +268,20 @@ impl Chosen {
                 measure,
                 figure,
                 guess,
-                "reads in order come from the buffer",
+                "sequential reads come from the buffer",
             ));
             self.notes.push(
-                "the host is the limit of every saturated read: how much the drive can do is open upwards"
+                "the host limits every saturated read: the drive's own limit may be higher"
                     .into(),
             );
         } else {
             self.notes.push(
-                "the host is the limit of every saturated read: what the drive's cores can do is open".into(),
+                "the host limits every saturated read: the limit of the drive's cores is unknown".into(),
             );
         }
     }
 
-    /// The flash, and what sleeps in front of it, if something does.
+    /// Adds targets for the flash, and for what sleeps in front of it, if anything does.
     fn idle(&mut self, idle: &Point, asleep: Option<Asleep<'_>>, base: &Base) {
         let (measure, figure) = latency(idle);
         let start = Knob::Read.of(base);
@@ -287,7 +290,7 @@ impl Chosen {
             return;
         };
         let Asleep { awake, mean, knob, guess } = asleep;
-        let why = "few in flight: everything is awake";
+        let why = "with few in flight, everything is awake";
         self.targets.push(Target::new(Knob::Read, awake, Measure::Mean, mean, start, why));
         let why = "one in flight is slower than several: it wakes what sleeps";
         self.targets.push(Target::new(knob, idle, measure, figure, guess, why));
@@ -298,12 +301,13 @@ impl Chosen {
             "the link sleeps while nothing is in flight"
         };
         self.notes.push(format!(
-            "one request in flight takes {figure:.1} us and {} take {mean:.1}: {what}; a point of several threads with one request each tells a core from a link",
+            "one request in flight takes {figure:.1} us and {} take {mean:.1}: {what}; a point of several threads with one request each distinguishes a core from a link",
             awake.job.in_flight()
         ));
     }
 
-    /// What an idle write waits for, and how much batches differ, of a drive that works on writes after it has acknowledged them.
+    /// Adds targets for the wait of an idle write, and for the spread of batches, of a drive that works on writes after
+    /// acknowledging them.
     fn later(&mut self, writes: &[&Point], base: &Base) {
         let idle = writes.iter().find(|p| p.job.in_flight() == 1);
         if let Some((idle, mean)) = idle.and_then(|idle| Some((idle, idle.figures.mean?))) {
@@ -330,12 +334,12 @@ impl Chosen {
 
     fn writes(&mut self, all: Option<&Point>, base: &Base, limits: &dyn Fn(&Point) -> bool) {
         let Some((all, iops)) = all.and_then(|all| Some((all, all.figures.iops?))) else {
-            self.notes.push(format!("no point says where random writes saturate (at least {MANY} in flight): writes are a prediction"));
+            self.notes.push(format!("no point shows where random writes saturate (at least {MANY} in flight): writes are a prediction"));
             return;
         };
         if limits(all) {
             self.notes.push(
-                "the host is the limit of every saturated write: what the drive can take is open upwards"
+                "the host limits every saturated write: the drive's own limit may be higher"
                     .into(),
             );
             return;
@@ -358,43 +362,43 @@ impl Chosen {
 #[cfg(test)]
 mod tests;
 
-// Values at which all figures are met at once.
+// Values at which all metrics are met at once.
 
-/// Each value moves the figures of the others a little: they are looked for again, so often at most.
+/// Maximum number of rounds: each value slightly moves the metrics of the others, so they are searched again.
 const ROUNDS: u32 = 4;
 
-/// A figure is met within this share; a percentile, which moves in steps, within a larger one.
+/// Relative tolerance of a metric; percentiles, which move in steps, have a larger one.
 const MET: f64 = 0.01;
 
 const MET_TAIL: f64 = 0.05;
 
-/// A value that was found.
+/// Fitted value.
 #[derive(Clone, Debug)]
 pub(super) struct Solved {
     pub(super) target: Target,
-    /// The value, microseconds.
+    /// Value in microseconds.
     pub(super) at: f64,
-    /// The figure there, in its own unit.
+    /// Metric there, in its own unit.
     pub(super) reached: f64,
 }
 
 impl Solved {
-    /// Whether the figure is met.
+    /// Returns whether the metric is met.
     pub(super) fn is_met(&self) -> bool {
         let within = if self.target.measure.is_tail() { MET_TAIL } else { MET };
         (self.reached / self.target.figure - 1.0).abs() <= within
     }
 }
 
-/// Overrides of what was found.
+/// Overrides of the fitted values.
 pub(super) fn assignments(bench: &Bench<'_>, found: &[Solved]) -> Vec<String> {
     found.iter().map(|one| one.target.knob.assignment(bench.base, one.at)).collect()
 }
 
-/// Looks for the values of all targets on a drive with these changes.
+/// Searches the values of all targets on a drive with these overrides.
 ///
 /// # Errors
-/// As [`Bench::run`].
+/// The errors of [`Bench::run`].
 pub(super) fn solve(
     bench: &Bench<'_>,
     set: &[String],
@@ -426,7 +430,7 @@ pub(super) fn solve(
     Ok(found)
 }
 
-/// Whether every value that is needed was found.
+/// Returns whether every required value was found.
 pub(super) fn all_met(found: &[Solved]) -> bool {
     found.iter().all(Solved::is_met)
 }

@@ -1,4 +1,4 @@
-//! What some points choose.
+//! Tests of the choices made from some points.
 
 use super::*;
 
@@ -66,9 +66,9 @@ fn what_is_held_against_a_fit_chooses_nothing() {
 #[test]
 fn what_is_no_ssd_is_refused() {
     let fault = |text: &str| choose(&[point(text)], &base(), false, false).unwrap_err().what;
-    assert!(fault("rw=randread,bs=4k,iodepth=1,clat=8ms").contains("takes 8.0 ms: that is no SSD"));
-    assert!(fault("rw=randread,bs=4k,iodepth=1,clat=2us").contains("less than flash is sensed in"));
-    assert!(fault("rw=randread,bs=4k,iodepth=4,clat=80us").contains("no point of a random read at depth 1"));
+    assert!(fault("rw=randread,bs=4k,iodepth=1,clat=8ms").contains("takes 8.0 ms: that is not an SSD"));
+    assert!(fault("rw=randread,bs=4k,iodepth=1,clat=2us").contains("less than the sensing of flash"));
+    assert!(fault("rw=randread,bs=4k,iodepth=4,clat=80us").contains("a point of a random read at depth 1"));
 }
 
 #[test]
@@ -83,7 +83,8 @@ fn what_passes_between_requests_is_the_threads() {
     assert_eq!(thread(&[IDLE]), None);
     // A thread that has 250,000 a second needs 4 us for each at most.
     assert!((thread(&[idle, "rw=read,bs=4k,iodepth=32,iops=250k"]).unwrap() - 4.0).abs() < 1e-9);
-    // One that needs 10 us has 100,000 a second: where it has them it is the limit, and where it has less, the drive is.
+    // One that needs 10 us has 100,000 a second: where it has them it is the limit, and where it has less, the drive
+    // is.
     assert_eq!(
         chosen(&[idle, "rw=randread,bs=4k,iodepth=32,iops=99k"]),
         [(Knob::Thread, 99e3), (Knob::Read, 90.0)]
@@ -98,8 +99,8 @@ fn what_passes_between_requests_is_the_threads() {
     assert_eq!(thread(&[idle, several[0], several[1]]), None);
 }
 
-/// Where a drive works on writes after it has acknowledged them, saturation says how long that work takes, an idle write how
-/// long it waits, and a percentile in the middle how much batches differ.
+/// Where a drive works on writes after it has acknowledged them, saturation says how long that work takes, an idle
+/// write how long it waits, and a percentile in the middle how much batches differ.
 #[test]
 fn work_that_comes_later_is_what_saturates() {
     let points = [

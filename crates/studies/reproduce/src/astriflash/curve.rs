@@ -1,8 +1,9 @@
 //! Fig. 1: the miss ratio of DRAM against its share of the data, without a machine.
 //!
-//! The programs' accesses go through a last-level cache, as in the paper least recently used; what it misses goes to a DRAM of
-//! pages, least recently used as well, of every capacity at once (R. L. Mattson et al., IBM Systems Journal 9(2), 1970: the
-//! distance of an access is how many other pages were accessed since its own; it hits if the capacity is larger).
+//! The programs' accesses go through a last-level cache, as in the paper least recently used; what it misses goes to a
+//! DRAM of pages, least recently used as well, of every capacity at once (R. L. Mattson et al., IBM Systems Journal
+//! 9(2), 1970: the distance of an access is how many other pages were accessed since its own; it hits if the capacity
+//! is larger).
 
 use super::super::expected::Figure;
 use super::super::study::Entry;
@@ -26,7 +27,7 @@ const SHARES: [u64; 20] = [5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70
 /// The curve is flat where it falls so many times more slowly than between the first two shares.
 const FLAT: f64 = 10.0;
 
-/// What is read from the mean curve: a value in per cent, and what a reader must know.
+/// Value read from the mean curve in per cent, and notes.
 type Reading = fn(&[f64]) -> (f64, String);
 
 /// A row that is read from the mean curve.
@@ -54,7 +55,7 @@ fn mean(programs: &[&str], skew: &str) -> Result<Vec<f64>, Diagnostic> {
     Ok((0..SHARES.len()).map(mean).collect())
 }
 
-/// Where the curve flattens, by a rule of our own.
+/// Point where the curve flattens, by a rule of our own.
 pub(super) fn knee_of(mean: &[f64]) -> (f64, String) {
     let shares = SHARES.map(|share| share as f64 / 10.0);
     let at = knee(&shares, mean, FLAT);
@@ -107,7 +108,8 @@ fn curve(program: &str, skew: &str) -> Result<Vec<f64>, Diagnostic> {
     Ok(missed.map(|missed| missed as f64 / (ACCESSES - ACCESSES / 2) as f64).to_vec())
 }
 
-/// Executes jobs one after another and shows the address of each of their accesses, until told to stop; how many jobs began.
+/// Executes jobs one after another and shows the address of each of their accesses, until told to stop; how many jobs
+/// began.
 fn drive(service: &mut dyn Service, mut access: impl FnMut(u64) -> bool) -> u64 {
     let mut tape = Vec::new();
     for job in 0.. {
@@ -128,7 +130,7 @@ fn drive(service: &mut dyn Service, mut access: impl FnMut(u64) -> bool) -> u64 
 
 /// Pages in the order of their last accesses.
 struct Stack {
-    /// When each page was accessed last.
+    /// Last access of each page.
     last: FxHashMap<u64, usize>,
     /// A Fenwick tree over the accesses: one for each that is the last of its page.
     marks: Vec<u32>,
@@ -144,7 +146,7 @@ impl Stack {
         self.now
     }
 
-    /// How many other pages were accessed since this one was; none at its first access.
+    /// Number of other pages accessed since this one was; `None` at its first access.
     fn access(&mut self, page: u64) -> Option<usize> {
         self.now += 1;
         let distance = self.last.insert(page, self.now).map(|before| {
@@ -183,8 +185,8 @@ fn knee(x: &[f64], y: &[f64], flat: f64) -> Option<f64> {
     (1..x.len() - 1).find(|n| slope(*n) * flat <= first).map(|n| x[n])
 }
 
-/// The `x` where a falling curve lies furthest below the line between its ends (V. Satopaa et al., Finding a "Kneedle" in a
-/// Haystack, ICDCSW 2011). It depends on where the curve ends.
+/// The `x` where a falling curve lies furthest below the line between its ends (V. Satopaa et al., Finding a "Kneedle"
+/// in a Haystack, ICDCSW 2011). It depends on where the curve ends.
 fn furthest(x: &[f64], y: &[f64]) -> f64 {
     let last = x.len() - 1;
     let below = |n: usize| y[0] + (y[last] - y[0]) * (x[n] - x[0]) / (x[last] - x[0]) - y[n];

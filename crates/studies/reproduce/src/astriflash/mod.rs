@@ -1,4 +1,5 @@
-//! AstriFlash (Gupta et al., HPCA 2023). What was decided before the first ratio was seen stands in `papers/astriflash/README.md`.
+//! AstriFlash (Gupta et al., HPCA 2023). What was decided before the first ratio was seen stands in
+//! `papers/astriflash/README.md`.
 
 mod curve;
 mod rows;
@@ -36,7 +37,7 @@ pub(super) fn entries(effort: Effort, _: &Reading) -> Vec<Entry> {
     own.chain(collecting).chain(swept).chain(growth_entries(figures, &suite, effort)).collect()
 }
 
-// What is read from a run of a server.
+// Metrics of a run of a server.
 
 /// The server's part of a document.
 ///
@@ -93,11 +94,11 @@ fn behind_gc(document: &Document) -> Result<f64, Diagnostic> {
     some(document.flash.first().map(|flash| flash.reads.behind_gc_share), "no flash", document)
 }
 
-// Section VI-D: how many requests garbage collection blocks. The paper cites the figure from drives of its reference [80]; here a
-// drive that is worn in serves what AstriFlash asks of it.
+// Section VI-D: how many requests garbage collection blocks. The paper cites the figure from drives of its reference
+// [80]; here a drive that is worn in serves what AstriFlash asks of it.
 
-/// What is changed: the drive is new, pages are copied inside their plane, collection goes on before the host does, there is four
-/// times the flash (the paper's 1 TB), or more spare space.
+/// What is changed: the drive is new, pages are copied inside their plane, collection goes on before the host does,
+/// there is four times the flash (the paper's 1 TB), or more spare space.
 const CHANGES: [(&str, &[&str]); 5] = [
     ("fresh", &["flash.precondition=sequential"]),
     ("copied_in_plane", &["flash.ftl.gc.copy_back=true"]),
@@ -133,8 +134,9 @@ fn blocked_row(figure: &Figure, found: &Found, point: &Point) -> Result<Row, Dia
     figure.row(100.0 * behind_gc(document)?, note)
 }
 
-// AstriFlash-noPS against the length of a run: new jobs go first, and a halted one is resumed when another one halts, so that
-// the halted ones grow in number until as many are pending as may be. The paper states neither the bound nor the length.
+// AstriFlash-noPS against the length of a run: new jobs go first, and a halted one is resumed when another one halts,
+// so that the halted ones grow in number until as many are pending as may be. The paper states neither the bound nor
+// the length.
 
 /// The cell of Table II that is swept.
 const FIGURE: &str = "astriflash.service_p99.tatp.astriflash-nops";

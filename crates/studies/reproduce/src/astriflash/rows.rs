@@ -10,11 +10,12 @@ use super::suite::Suite;
 use super::{curve, miss_interval, service_p99, service_p99_width, tail, throughput};
 use config::Diagnostic;
 
-/// Of AstriFlash-noDP.
+/// Note on AstriFlash-noDP.
 const TABLES: &str = "does not follow from stated parameters: what walks find in flash";
 
-/// A figure's entry; none if the effort leaves it out. What comes out of programs had been seen when their skew, their work and
-/// the flash of the counted rows were decided, some of it by figures (`papers/astriflash/README.md` says which).
+/// A figure's entry; none if the effort leaves it out. What comes out of programs had been seen when their skew, their
+/// work and the flash of the counted rows were decided, some of it by figures (`papers/astriflash/README.md` says
+/// which).
 pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let id = figure.id.strip_prefix("astriflash.")?;
     if let Some(cell) = id.strip_prefix("service_p99.") {
@@ -68,7 +69,7 @@ fn share(figure: &Figure, suite: &Suite, system: &str) -> Entry {
     })
 }
 
-/// What AstriFlash keeps of each program's throughput.
+/// Share of each program's throughput that AstriFlash retains.
 fn ranking(figure: &Figure, suite: &Suite) -> Entry {
     let of = |system: &'static str| {
         let runs = |(paper, ours): &(&'static str, &'static str)| (*paper, suite.saturated(system, ours));
@@ -102,8 +103,8 @@ fn service(figure: &Figure, suite: &Suite, program: &str, system: &str) -> Optio
     }))
 }
 
-/// The extreme of the work between misses: a core's time between them on AstriFlash, less what it waits there, which is as much
-/// less as its throughput is below DRAM-only's.
+/// The extreme of the work between misses: a core's time between them on AstriFlash, less what it waits there, which is
+/// as much less as its throughput is below DRAM-only's.
 fn interval(figure: &Figure, suite: &Suite, extreme: fn(&Values) -> f64) -> Entry {
     let (points, dram) = (suite.on("astriflash"), suite.on("dram-only"));
     new(figure, [points.clone(), dram.clone()].concat(), move |figure, found| {
@@ -115,11 +116,11 @@ fn interval(figure: &Figure, suite: &Suite, extreme: fn(&Values) -> f64) -> Entr
 
 /// An assumption.
 struct Variant {
-    /// What its rows' names begin with, behind the paper's.
+    /// Prefix of its rows' names, after the paper's.
     name: &'static str,
     /// Figures, or what their names begin with.
     figures: &'static [&'static str],
-    /// Whether it takes so long that it is run only with everything.
+    /// Whether it takes so long that it runs only with `--full`.
     long: bool,
     suite: fn(&Suite) -> Suite,
 }

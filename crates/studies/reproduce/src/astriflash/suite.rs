@@ -1,4 +1,4 @@
-//! What is run: programs on systems, at which size and how long.
+//! Runs of the study: programs and systems, with their sizes and lengths.
 
 use super::super::Effort;
 use super::super::study::Point;
@@ -15,15 +15,15 @@ const PROGRAMS: [(&str, &str); 7] = [
     ("tpcc", "tpcc"),
 ];
 
-/// Cores: a quarter of Table I's, so that 49 runs at saturation and the sweep of loads take minutes. Each core has its own queue
-/// of jobs; what cores share is scaled with them.
+/// Cores: a quarter of Table I's, so that 49 runs at saturation and the sweep of loads take minutes. Each core has its
+/// own queue of jobs; what cores share is scaled with them.
 const CORES: u32 = 4;
 /// Cores of Table I.
 const WHOLE: u32 = 16;
 /// Gibibytes of the data set of a core (section V-A).
 const GIBIBYTES: u32 = 16;
-/// Jobs of a core at saturation: with at most 64 of them halted at a time, what is under way when a run ends is a few per cent
-/// of it, and 99th percentiles rest on a hundred jobs and have confidence intervals.
+/// Jobs of a core at saturation: with at most 64 of them halted at a time, what is under way when a run ends is a few
+/// per cent of it, and 99th percentiles rest on a hundred jobs and have confidence intervals.
 const JOBS: u32 = 2_800;
 /// Jobs of a core before the measured window: its caches and the queues behind them fill.
 const WARMUP: u32 = 200;
@@ -36,8 +36,8 @@ const AGED_JOBS: u32 = 84_000;
 /// Values that are set on a system.
 type Sets = &'static [(&'static str, &'static [&'static str])];
 
-/// Section III-A, by which section V-B defines OS-Swap: a page costs 10 us of the core, "5 us" of them management of memory and
-/// flash (III-B2), so that 5 are left for two switches. *Chosen*: how the first five are divided.
+/// Section III-A, by which section V-B defines OS-Swap: a page costs 10 us of the core, "5 us" of them management of
+/// memory and flash (III-B2), so that 5 are left for two switches. *Chosen*: how the first five are divided.
 const TEN_MICROSECONDS: &[&str] = &[
     "cpu.threads.switch=2.5us",
     "swap.fault=1us",
@@ -49,7 +49,8 @@ const TEN_MICROSECONDS: &[&str] = &[
     "swap.shootdown.per_core=0ns",
     "swap.shootdown.respond=0ns",
 ];
-/// The same with the shoot-down of section II-C. *Chosen*: each other core loses what it loses on `os-swap`.
+/// Overrides of section III-A with the shoot-down of section II-C. *Chosen*: each other core loses what it loses on
+/// `os-swap`.
 const SHOOTDOWN: &[&str] = &[
     "cpu.threads.switch=2.5us",
     "swap.fault=1us",
@@ -61,8 +62,8 @@ const SHOOTDOWN: &[&str] = &[
     "swap.shootdown.per_core=0ns",
     "swap.shootdown.respond=500ns",
 ];
-/// Section II-C's parts: 10 us for the storage stack, divided as `os-swap` has it, 10 us for the shoot-down, 5 us for the switch there
-/// and back.
+/// Section II-C's parts: 10 us for the storage stack, divided as `os-swap` has it, 10 us for the shoot-down, 5 us for
+/// the switch there and back.
 const COMPONENTS: &[&str] = &[
     "cpu.threads.switch=2.5us",
     "swap.fault=3.1us",
@@ -75,20 +76,20 @@ const COMPONENTS: &[&str] = &[
     "swap.shootdown.respond=500ns",
 ];
 
-/// What a study runs.
+/// Suite of a study.
 #[derive(Clone)]
 pub(super) struct Suite {
     /// Programs: the paper's name and ours.
     pub(super) programs: Vec<(&'static str, &'static str)>,
     seeds: Vec<u64>,
-    /// How many times longer runs are.
+    /// Factor on the length of runs.
     longer: u32,
     cores: u32,
     /// The skew of the programs, if not their own.
     theta: Option<&'static str>,
-    /// What is set on single systems.
+    /// Overrides of single systems.
     sets: Sets,
-    /// Whether flash takes its fixed times, whatever the load, instead of being planes with queues.
+    /// Whether flash takes fixed times, whatever the load, instead of being planes with queues.
     fixed: bool,
     /// Fig. 1 with the programs' skew, once it has been drawn.
     pub(super) curve: Arc<OnceLock<Vec<f64>>>,
@@ -114,7 +115,7 @@ impl Suite {
         }
     }
 
-    /// The same with planes that have queues.
+    /// Same suite with planes that have queues.
     pub(super) fn with_planes(&self) -> Suite {
         Suite { fixed: false, ..self.clone() }
     }
@@ -150,7 +151,8 @@ impl Suite {
         self.programs.iter().flat_map(|(_, program)| self.saturated(system, program)).collect()
     }
 
-    /// A program on a system whose cores get jobs at random, each one every so many nanoseconds on the mean.
+    /// Runs of a program on a system whose cores get jobs at random, each core one every so many nanoseconds on
+    /// average.
     pub(super) fn loaded(&self, system: &str, program: &str, interval_ns: f64) -> Point {
         let picoseconds = (interval_ns * 1e3).round();
         self.point(system, program, self.seeds[0], JOBS_OF_A_LOAD)
@@ -229,8 +231,8 @@ impl Suite {
     }
 }
 
-/// The overrides that make a system of so many cores: with their share of the mesh, of the shared cache's banks, of memory
-/// controllers (each with its part of the DRAM) and of the flash's planes.
+/// The overrides that make a system of so many cores: with their share of the mesh, of the shared cache's banks, of
+/// memory controllers (each with its part of the DRAM) and of the flash's planes.
 fn slice(system: &str, cores: u32, fixed: bool) -> Vec<String> {
     let cache = !matches!(system, "dram-only" | "os-swap");
     let memory = if cache { "dram_cache.dram" } else { "dram" };

@@ -1,11 +1,11 @@
 //! Fig. 10: the 99th percentile of the response against throughput, under random arrivals.
 //!
-//! The paper sweeps the mean time between arrivals "from zero to ten us" at ten us of service, which overloads a core; here the load
-//! is swept instead, relative to what DRAM-only does at most. Where AstriFlash's curve meets a latency is
+//! The paper sweeps the mean time between arrivals "from zero to ten us" at ten us of service, which overloads a core;
+//! here the load is swept instead, relative to what DRAM-only does at most. Where AstriFlash's curve meets a latency is
 //! interpolated: the reciprocal of a percentile is nearly linear in the load (exactly so for M/M/1).
 //!
-//! Beside it, in the row's note, stands what the paper's analytic model (Fig. 3) has at the same loads: M/M/1 for DRAM-only, M/M/k for
-//! AstriFlash, with the service time and the misses of the simulated programs.
+//! Beside it, in the row's note, stands what the paper's analytic model (Fig. 3) has at the same loads: M/M/1 for
+//! DRAM-only, M/M/k for AstriFlash, with the service time and the misses of the simulated programs.
 
 use super::super::expected::Figure;
 use super::super::study::{Entry, Found, Point};
@@ -86,8 +86,8 @@ fn modelled(station: Station, share: f64, service: f64) -> String {
     format!("{:.1}", station.at(rate).response_quantile(PERCENTILE) / service)
 }
 
-/// The highest throughput at which a curve of throughput and latency is no higher than `limit`, interpolated up to the next
-/// point; none if the curve is above it everywhere.
+/// The highest throughput at which a curve of throughput and latency is no higher than `limit`, interpolated up to the
+/// next point; none if the curve is above it everywhere.
 fn meets(curve: &[(f64, f64)], limit: f64) -> Option<f64> {
     let last = curve.iter().rposition(|(_, latency)| *latency <= limit)?;
     let (x, y) = curve[last];

@@ -21,13 +21,14 @@ const LARGE: f64 = 0.5;
 /// Share of predictions that the range of a fit must hold, per cent.
 const INSIDE: f64 = 80.0;
 
-/// What a point must be.
+/// Points of an axis.
 struct Axis {
     name: &'static str,
     /// Bound of the mean error.
     bound: f64,
     holds: fn(&Point) -> bool,
-    /// Whether it takes points with more in flight than the drive takes, else those without: which of the others waits then is the host's choice.
+    /// Whether it takes points with more in flight than the drive takes, else those without: which request then waits
+    /// is the host's choice.
     beyond: bool,
 }
 
@@ -129,7 +130,7 @@ fn large(points: Vec<Point>) -> Entry {
     Entry::new(ID, runs, compute)
 }
 
-/// How many predictions are within the factor that a fit states its ranges with, where its readings agree.
+/// Number of predictions within the factor of a fit's ranges, where its readings agree.
 fn inside(points: Vec<Point>) -> Entry {
     const ID: &str = "drives.spread.inside";
     let runs = points.iter().map(|point| point.run.clone()).collect();
@@ -163,7 +164,8 @@ pub(super) const BOUNDS: [f64; 3] = [0.12, 0.25, 0.35];
 /// The least requests of which the last hundred-thousandth is something.
 const TAIL: u64 = 1_200_000;
 
-/// Requests before and in the window of a job whose threads have the drive by turns of a tenth of a second; of a quick look.
+/// Requests before and in the window of a job whose threads have the drive by turns of a tenth of a second; of a quick
+/// look.
 const TURNS: (u64, u64) = (40_000, 240_000);
 
 const QUICK_TURNS: u64 = 40_000;
@@ -221,7 +223,7 @@ fn run(measured: &Measured, stand: &Stand, effort: Effort) -> study::Point {
     }
     let parts = stand.parts.iter().map(|part| format!("{part}={workload}"));
     let workloads = if stand.parts.is_empty() { vec![workload] } else { parts.collect() };
-    // Of all parts together.
+    // Total of all parts.
     let before = before * workloads.len() as u64;
     study::Point {
         system: stand.system.into(),
@@ -234,7 +236,7 @@ fn run(measured: &Measured, stand: &Stand, effort: Effort) -> study::Point {
 }
 
 impl Point {
-    /// Its row's name.
+    /// Name of the row.
     pub(super) fn id(&self) -> String {
         let state = match (self.measured.state, self.measured.first) {
             (State::Filled, _) => String::new(),
@@ -246,7 +248,7 @@ impl Point {
         format!("drives.{}.{}{state}.{measure}", self.stand.name, self.measured.job)
     }
 
-    /// Whether more is in flight than the drive takes.
+    /// Returns whether more is in flight than the drive takes.
     pub(super) fn beyond_queue(&self) -> bool {
         self.measured.job.in_flight() > self.stand.queue
     }
@@ -261,12 +263,12 @@ impl Point {
         self.measure.simulated(found.get(&self.run)?, &self.measured.job).ok_or_else(missing)
     }
 
-    /// Its error as a share.
+    /// Relative error.
     pub(super) fn error(&self, found: &Found) -> Result<f64, Diagnostic> {
         Ok((self.simulated(found)? / self.figure - 1.0).abs())
     }
 
-    /// Its row.
+    /// Row of the point.
     pub(super) fn entry(&self) -> Entry {
         let point = self.clone();
         let compute = move |found: &Found| {

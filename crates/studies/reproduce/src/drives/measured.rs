@@ -7,14 +7,14 @@ use fit::{Figures, Job};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What a drive held before a job.
+/// State of a drive before a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Nothing: it comes from its box, or has been erased.
+    /// Empty: new, or erased.
     Empty,
     /// All of it was written once, in order.
     Filled,
-    /// It has been written over and over.
+    /// Overwritten repeatedly.
     Worn,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Measured {
     /// Bytes over which it was measured, where that decides: from the first one on.
     pub(super) first: Option<u64>,
     pub(super) figures: Figures,
-    /// Where it is printed, or of which lines it is the mean.
+    /// Page where it is printed, or the lines that it is the mean of.
     pub(super) place: String,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Set {
     pub(super) stand: &'static str,
     /// The table, among the data sets.
     pub(super) file: &'static str,
-    /// How the drive's name begins there.
+    /// Prefix of the drive's name there.
     pub(super) drive: &'static str,
 }
 
@@ -63,7 +63,7 @@ struct Line {
 const LEAST_REQUESTS: u64 = 10_000;
 
 impl Set {
-    /// Its points; none, if the table is not here.
+    /// Points of the table; none if the table is not available.
     pub(super) fn points(&self) -> Vec<Measured> {
         let Some(path) = data(self.file) else { return Vec::new() };
         std::fs::read(path).map(|bytes| self.parse(&bytes)).unwrap_or_default()
@@ -79,7 +79,8 @@ impl Set {
         Some(Entry::new(id, Vec::new(), move |_| Ok(skipped.clone())))
     }
 
-    /// The points of a table: lines of one job are one point. A line that names no job, or was over at once, is left out.
+    /// The points of a table: lines of one job are one point. A line that names no job, or was over at once, is left
+    /// out.
     fn parse(&self, table: &[u8]) -> Vec<Measured> {
         let mut jobs: BTreeMap<Job, Vec<Line>> = BTreeMap::new();
         let lines = csv::Reader::from_reader(table).into_deserialize::<Line>();
@@ -129,7 +130,7 @@ fn job(line: &Line) -> Option<Job> {
         block: kibibytes(&line.bs)?,
         depth: count(&line.iodepth)?,
         jobs: count(&line.numjobs)?,
-        // Where the span is that of a whole drive, or of zones, it is not in bytes.
+        // The span of a whole drive, or of zones, is not in bytes.
         span: line.size.parse().ok(),
     })
 }

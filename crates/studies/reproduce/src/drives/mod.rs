@@ -1,6 +1,6 @@
 //! Real drives: what was measured of them, or is printed on their data sheets, beside the same jobs on simulated ones.
 //!
-//! What is compared, and which figures chose a parameter: `papers/drives/README.md`.
+//! See `papers/drives/README.md` for what is compared, and which values chose a parameter.
 
 mod axes;
 mod measured;
@@ -26,7 +26,7 @@ fn stand(name: &str) -> Option<&'static Stand> {
     STANDS.iter().find(|stand| stand.name == name)
 }
 
-// What data sheets and reviews print.
+// Values from data sheets and reviews.
 
 /// A figure that is printed.
 struct Printed {
@@ -74,7 +74,8 @@ const fn random_writes(depth: u32) -> Job {
     Job { write: true, ..Job::random_reads(depth) }
 }
 
-/// Random reads as a review has them: mean, 99th and 99.999th percentile, and requests a second where more than one is in flight.
+/// Random reads as a review has them: mean, 99th and 99.999th percentile, and requests a second where more than one is
+/// in flight.
 const fn reviewed(
     stand: &'static str,
     depth: u32,
@@ -149,21 +150,22 @@ fn points() -> Vec<Measured> {
 
 /// A drive.
 struct Stand {
-    /// Its name in the rows.
+    /// Name in the rows.
     name: &'static str,
     /// The system that stands for it.
     system: &'static str,
-    /// Its spec's changes: the host that measured it, how many there are.
+    /// Overrides of the spec: the host that measured it, how many there are.
     set: &'static [&'static str],
     /// Figures that chose a parameter.
     fitted: &'static [(Job, Measure)],
     /// Commands that the drive takes at once, if a host can have more in flight: what is beyond is its host adapter's.
     queue: u64,
-    /// The host's block layer, where it is known: jobs of several threads with more in flight than `queue` go through it.
+    /// The host's block layer, where it is known: jobs of several threads with more in flight than `queue` go through
+    /// it.
     block: &'static [&'static str],
     /// Changes that make its blocks small, so that a steady state is soon there.
     small: &'static [&'static str],
-    /// Its parts, if there are several: each has its own job.
+    /// Names of its parts, if there are several: each has its own job.
     parts: &'static [&'static str],
 }
 
@@ -183,7 +185,7 @@ const ALONE: Stand = Stand {
 const MANY: u64 = 16;
 
 impl Stand {
-    /// Whether a saturated figure of a direction chose a parameter.
+    /// Returns whether a saturated value of a direction chose a parameter.
     fn saturates(&self, write: bool) -> bool {
         let of = |(job, measure): &(Job, Measure)| {
             job.write == write && job.in_flight() >= MANY && *measure == Measure::Iops
@@ -201,13 +203,14 @@ const EVO_SPAN: Option<u64> = Some(107_373_134_336);
 
 const ZNS_SPAN: Option<u64> = Some(4 << 30);
 
-/// What one job of the ZNS study's host can do a request, from reads in order of the EVO at depth 64.
+/// Thread time per request on the ZNS study's host, from reads in order of the EVO at depth 64.
 const STUDY_HOST: &[&str] = &["host.thread=3.36us"];
 
-/// What one job of the SATA set's host can do a request, from random reads of the 860 PRO at depth 64.
+/// Thread time per request on the SATA set's host, from random reads of the 860 PRO at depth 64.
 const SATA_HOST: &[&str] = &["host.thread=13.5us"];
 
-/// The SATA set's block layer: CFQ of a queue of 128 requests (`papers/drives/README.md`, "More in flight than the queue holds").
+/// The SATA set's block layer: CFQ of a queue of 128 requests (`papers/drives/README.md`, "More in flight than the
+/// queue holds").
 const SATA_BLOCK: &[&str] = &[
     "host.linux.block.scheduler={ cfq = {} }",
     "host.linux.block.nr_requests=128",
@@ -319,7 +322,7 @@ const STANDS: &[Stand] = &[
     },
 ];
 
-/// What was measured with fio.
+/// Measurements with fio.
 const SETS: &[Set] = &[
     Set { stand: "evo", file: "device/zns_study_fio.csv", drive: "Samsung EVO 2TB NVMe" },
     Set { stand: "860-pro", file: "device/sata_fio.csv", drive: "Samsung 860 PRO" },
@@ -329,7 +332,8 @@ const SETS: &[Set] = &[
 
 // Files of the data sets.
 
-/// Finds a file of the data sets: under `NANDSCAPE_DATA`, else under `shared/data` beside the present folder or above it.
+/// Finds a file of the data sets: under `NANDSCAPE_DATA`, else under `shared/data` beside the present folder or above
+/// it.
 pub(super) fn data(path: &str) -> Option<PathBuf> {
     let found = |root: PathBuf| Some(root.join(path)).filter(|file| file.is_file());
     if let Some(root) = std::env::var_os("NANDSCAPE_DATA") {

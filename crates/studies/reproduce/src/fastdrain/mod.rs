@@ -1,5 +1,5 @@
-//! FastDrain (Zhang et al., 2020). What was decided before the first ratio was seen, and what was changed after, stands in
-//! `papers/fastdrain/README.md`.
+//! FastDrain (Zhang et al., 2020). What was decided before the first ratio was seen, and what was changed after, stands
+//! in `papers/fastdrain/README.md`.
 
 mod rows;
 
@@ -13,7 +13,7 @@ use machine::Warmup;
 use machine::result::{Document, OpResult, PagesByType, ProgramResult};
 use serde::Deserialize;
 
-/// The paper's figures.
+/// Values of the paper.
 fn expected() -> Expected {
     Expected::read(include_str!("../../../../../papers/fastdrain/expected.toml"))
 }
@@ -29,7 +29,7 @@ pub(super) fn entries(effort: Effort, reading: &Reading) -> Vec<Entry> {
     own.chain(rows::variant_entries(expected.figures(), effort, reading)).collect()
 }
 
-// What is read from a run of a service on a host.
+// Metrics of a run of a service on a host.
 
 /// The service of a run, which is the first of its programs, and what it answered most.
 ///
@@ -48,7 +48,7 @@ fn some(value: Option<f64>, what: &str, document: &Document) -> Result<f64, Diag
     value.ok_or_else(|| Diagnostic::new(format!("{what} in the run on {}", document.system)))
 }
 
-/// Requests a second.
+/// Requests per second.
 fn rate(document: &Document) -> Result<f64, Diagnostic> {
     Ok(service(document)?.1.iops)
 }
@@ -94,7 +94,7 @@ fn programmed(document: &Document) -> Result<f64, Diagnostic> {
     some(flash.map(|flash| flash.host_programs as f64), "no flash", document)
 }
 
-/// Share of what left the buffer that left it in the foreground, per cent.
+/// Share of evictions from the buffer that happened in the foreground, per cent.
 fn foreground(document: &Document) -> Result<f64, Diagnostic> {
     let evictions = document.flash.first().and_then(|flash| flash.evictions.as_ref());
     Ok(evictions.map_or(0.0, |e| {
@@ -102,9 +102,10 @@ fn foreground(document: &Document) -> Result<f64, Diagnostic> {
     }))
 }
 
-// What is run: services beside unpackers, on which systems, for how long and under which load.
+// Runs of the study: services beside unpackers, with systems, durations and loads.
 
-/// The latency-critical services (section 4.1). An upload is answered when it is durable: the paper has its requests wait for the drive.
+/// The latency-critical services (section 4.1). An upload is answered when it is durable: the paper has its requests
+/// wait for the drive.
 const SERVICES: [&str; 6] = ["apache-f", "apache-u", "db-s", "db-u", "img-f", "img-u"];
 
 /// The one whose response times the paper shows over time (Figure 6a).
@@ -113,7 +114,7 @@ const OVER_TIME: &str = "apache-u";
 /// The seeds of confidence intervals.
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 
-/// How requests come.
+/// Arrival of requests.
 #[derive(Clone, Copy)]
 enum Load {
     /// At random, this share of what the service does alone on so many cores.
@@ -122,7 +123,7 @@ enum Load {
     Closed(u32),
 }
 
-/// What a reading says that no key does.
+/// Choices of a reading that are not spec keys.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Study {
@@ -130,7 +131,7 @@ struct Study {
     writer: Option<String>,
 }
 
-/// What a study runs.
+/// Suite of a study.
 #[derive(Clone)]
 struct Suite {
     services: Vec<&'static str>,
@@ -167,7 +168,7 @@ impl Suite {
         }
     }
 
-    /// The same with one of the services only.
+    /// Same suite with a single service.
     fn only(&self, service: &'static str) -> Suite {
         Suite { services: vec![service], ..self.clone() }
     }
@@ -190,7 +191,8 @@ impl Suite {
         format!("{service}:{parameters}{}", if durable { ",fsync=yes" } else { "" })
     }
 
-    /// What a service does alone, with clients that wait for their answers, on Vanilla; nothing if the load does not ask for it.
+    /// Capacity of a service alone, with clients that wait for their answers, on Vanilla; `None` if the load does not
+    /// need it.
     fn capacity(&self, service: &str, seed: u64) -> Option<Point> {
         let Load::Open(_, cores) = self.load else { return None };
         let alone = self.point("fastdrain-vanilla", seed, vec![self.service(service, "arrivals=closed")]);
@@ -233,10 +235,10 @@ impl Suite {
         self.runs().map(|run| self.under_load(found, system, run, true)).collect()
     }
 
-    /// The same without the unpackers.
+    /// Runs of a system with each service, without the unpackers.
     ///
     /// # Errors
-    /// As [`Suite::on`].
+    /// The errors of [`Suite::on`].
     fn alone(&self, found: &Found, system: &str) -> Result<Vec<Point>, Diagnostic> {
         self.runs().map(|run| self.under_load(found, system, run, false)).collect()
     }

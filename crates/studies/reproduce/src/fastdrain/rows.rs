@@ -136,7 +136,7 @@ fn interval(values: &Values, seeds: usize, scale: f64) -> String {
 
 /// An assumption.
 struct Variant {
-    /// What its rows' names begin with, behind the paper's.
+    /// Prefix of its rows' names, after the paper's.
     name: &'static str,
     suite: fn(Suite) -> Suite,
 }
@@ -148,7 +148,7 @@ fn texts(set: &[&str]) -> Vec<String> {
     set.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// Whether a system tells foreground from background.
+/// Returns whether a system distinguishes foreground from background.
 fn has_two_speeds(system: &str) -> bool {
     !matches!(system, "fastdrain-vanilla" | "fastdrain-oracle")
 }
@@ -178,7 +178,7 @@ fn open(system: &str, open: u32) -> Vec<String> {
     if matches!(system, "fastdrain" | "fastdrain-ftl") { vec![set] } else { Vec::new() }
 }
 
-/// What had been decided before the first figures were seen, as far as it was changed after.
+/// Decisions made before the first figures were seen, as far as they were changed later.
 fn first(system: &str) -> Vec<String> {
     let mut set = texts(&["flash.buffer.in_flight=4MiB", "host.linux.block.max_sectors=1.25MiB"]);
     if system == "fastdrain-vanilla" {

@@ -1,4 +1,5 @@
-//! FlashAbacus (Zhang and Jung, 2018). How each figure is read from runs was decided before any was; it stands in `papers/flashabacus/README.md`.
+//! FlashAbacus (Zhang and Jung, 2018). How each figure is read from runs was decided before any was; it stands in
+//! `papers/flashabacus/README.md`.
 
 mod rows;
 mod suite;
@@ -14,7 +15,7 @@ use serde::Deserialize;
 use std::fmt;
 use suite::Suite;
 
-/// The paper's figures.
+/// Values of the paper.
 fn expected() -> Expected {
     Expected::read(include_str!("../../../../../papers/flashabacus/expected.toml"))
 }
@@ -107,16 +108,17 @@ enum Latency {
     RatioOfMeans,
 }
 
-// What is read from a run of kernels, on FlashAbacus or on the rival.
+// Metrics of a run of kernels, on FlashAbacus or on the rival.
 
-/// What both kinds of system say of a run.
+/// Common report of both kinds of system on a run.
 struct Run<'a> {
     makespan_ns: f64,
     input_bytes_per_s: f64,
     utilisation: f64,
     /// Share of the makespan in which a core waits for its caches or for memory.
     stalled: f64,
-    /// Share of the makespan in which a core has a screen, whose data it may wait for. The rival's data are there before a step begins.
+    /// Share of the makespan in which a core has a screen, whose data it may wait for. The rival's data are there
+    /// before a step begins.
     held: f64,
     /// Programs with the ends of their kernels, if they have ended.
     kernels: Vec<(&'a str, Option<f64>)>,
@@ -200,7 +202,7 @@ fn least_latency(document: &Document) -> Result<f64, Diagnostic> {
     Ok(latencies(document)?.into_iter().fold(f64::INFINITY, f64::min))
 }
 
-/// When the last kernel of each program ended, ns, in the order of these ends.
+/// End of the last kernel of each program in ns, ascending.
 fn ends(document: &Document) -> Result<Vec<(String, f64)>, Diagnostic> {
     latencies(document)?;
     let mut ends: Vec<(String, f64)> = Vec::new();
@@ -215,7 +217,7 @@ fn ends(document: &Document) -> Result<Vec<(String, f64)>, Diagnostic> {
     Ok(ends)
 }
 
-/// Whether a host offloaded the kernels: the rival.
+/// Returns whether a host offloaded the kernels: the rival.
 fn offloaded(document: &Document) -> bool {
     !document.coprocessor.is_empty()
 }
@@ -252,11 +254,11 @@ fn of_work(document: &Document, utilisation: Metric) -> Result<f64, Diagnostic> 
 
 /// Energy of the rival's parts, J.
 struct Items {
-    /// Its host, while data move.
+    /// Energy of the host, while data move.
     moves: f64,
-    /// Its accelerator.
+    /// Energy of the accelerator.
     computes: f64,
-    /// Its drive, while data move.
+    /// Energy of the drive, while data move.
     stores: f64,
 }
 
@@ -304,7 +306,8 @@ fn power(document: &Document, path: &[&str]) -> Result<f64, Diagnostic> {
     power.ok_or_else(|| Diagnostic::new(format!("no power {} of {}", path.join("."), document.system)))
 }
 
-/// A part's energy in those phases in which an activity that goes on in others lasts, J: what is spent all the time is shared out by time.
+/// A part's energy in those phases in which an activity that goes on in others lasts, J: what is spent all the time is
+/// shared out by time.
 fn while_moving(of: &PartEnergy, always: &[&str], share: f64) -> Result<f64, Diagnostic> {
     let constant = always.iter().map(|name| activity(of, name)).sum::<Result<f64, _>>()?;
     Ok(of.energy_j - (1.0 - share) * constant)
@@ -316,7 +319,7 @@ fn items(document: &Document) -> Result<Items, Diagnostic> {
     let share = moving / (moving + working);
     let host = part(document, "host")?;
     let drive = part(document, "flash")?;
-    // Its controller has nothing to do while the accelerator works.
+    // The controller is idle while the accelerator works.
     let idle = power(document, &["flash", "energy", "controller", "idle"])? * working;
     Ok(Items {
         moves: while_moving(host, &["cores on", "package on", "memory on"], share)?,
@@ -403,7 +406,8 @@ mod tests {
         run_alone(&plan).expect("a run")
     }
 
-    /// The item of the host by its definition: all cores, package and memory while data move, from the powers of the spec, and what cores at work take besides.
+    /// The item of the host by its definition: all cores, package and memory while data move, from the powers of the
+    /// spec, and what cores at work take besides.
     #[test]
     fn the_hosts_item_is_its_power_while_data_move() {
         let document = rival();

@@ -19,11 +19,11 @@ use ftl::page_groups::spec::ENTRY_BYTES;
 
 /// The data-intensive programs (section 5.2).
 const DATA: Group = Group::Programs(&["atax", "bicg", "2dcon", "mvt"]);
-/// Those of Figure 3d.
+/// Programs of Figure 3d.
 const MOVING: Group = Group::Programs(&["atax", "bicg", "mvt"]);
-/// Those of which a thousand instructions process a few bytes.
+/// Programs that process only a few bytes per thousand instructions.
 const COMPUTING: Group = Group::Programs(&["syrk", "3mm", "covar", "gemm", "2mm", "syr2k", "corr"]);
-/// Those of section 5.3.
+/// Programs of section 5.3.
 const PRODUCTS: Group = Group::Programs(&["gemm", "2mm", "syr2k"]);
 /// Section 5.6.
 const REAL: Group = Group::Programs(&["nn", "bfs", "nw", "path", "wc"]);
@@ -170,7 +170,7 @@ impl World<'_> {
         Ok(self.of(over, metric)?.over(self.of(under, metric)?))
     }
 
-    /// The same less one, per cent.
+    /// Ratios of two systems less one, per cent.
     fn gain(&self, over: &str, under: &str, metric: Metric) -> Result<Values, Diagnostic> {
         Ok(self.ratio(over, under, metric)?.map(|ratio| 100.0 * (ratio - 1.0)))
     }
@@ -189,7 +189,7 @@ impl World<'_> {
         Ok(all.map(|sum| sum / SCHEDULERS.len() as f64))
     }
 
-    /// How much longer latencies on `over` are than those on the systems `under`, per cent, as the reading takes means.
+    /// Increase of latencies on `over` relative to the systems `under`, per cent, with the means of the reading.
     fn longer(&self, over: &str, under: &[&str], metric: Metric) -> Result<Values, Diagnostic> {
         match self.suite.choices.latency {
             Latency::RatioOfMeans => self.of_means(&[over], under, metric, |ratio| 100.0 * (ratio - 1.0)),
@@ -202,7 +202,7 @@ impl World<'_> {
         }
     }
 
-    /// How much shorter latencies on `one` are than those on `other`, per cent.
+    /// Decrease of latencies on `one` relative to `other`, per cent.
     fn shorter(&self, one: &str, other: &str, metric: Metric) -> Result<Values, Diagnostic> {
         match self.suite.choices.latency {
             Latency::RatioOfMeans => self.of_means(&[one], &[other], metric, |ratio| 100.0 * (1.0 - ratio)),
@@ -246,7 +246,7 @@ impl World<'_> {
     }
 }
 
-/// Of the two programs that end last on the rival: their ends there over those on FlashAbacus, less one, per cent.
+/// Ends of the two programs that end last on the rival, relative to those on FlashAbacus, less one, per cent.
 fn last_two(on: &World<'_>) -> Result<Values, Diagnostic> {
     let document = |system: &str| match &on.points(system)[..] {
         [point] => on.found.get(point),
@@ -262,7 +262,8 @@ fn last_two(on: &World<'_>) -> Result<Values, Diagnostic> {
     theirs.into_iter().skip(last).map(gain).collect::<Result<Vec<_>, _>>().map(Values::new)
 }
 
-/// The shortest latency with inter-kernel schedulers over that with intra-kernel ones, less one, per cent: the mean of two each, program by program.
+/// The shortest latency with inter-kernel schedulers over that with intra-kernel ones, less one, per cent: the mean of
+/// two each, program by program.
 fn inter_over_intra(on: &World<'_>) -> Result<Values, Diagnostic> {
     let (between, within) = ([INTER_ST, INTER_DY], [INTRA_IO, INTRA_O3]);
     if on.suite.choices.latency == Latency::RatioOfMeans {
@@ -324,13 +325,13 @@ fn map(figure: &Figure) -> Entry {
 /// Rows of the kernel.
 const SERIAL_SHARES: u32 = 100_000;
 
-/// So many per cent of them in the serial microblock, which has one row at least.
+/// Number of rows in the serial microblock for this share in per cent; one row at least.
 fn serial_point(suite: &Suite, percent: u32) -> Point {
     let serial = (SERIAL_SHARES / 100 * percent).max(1);
     suite.point(SIMD, &format!("serial:p={},s={serial}", SERIAL_SHARES - serial))
 }
 
-/// What is lost of the throughput of the same work without a serial part, per cent.
+/// Loss of throughput relative to the same work without a serial part, per cent.
 pub(super) fn serial_loss(figure: &Figure, suite: &Suite, percent: u32) -> Entry {
     let [none, some] = [0, percent].map(|percent| serial_point(suite, percent));
     let (id, figure) = (figure.id.clone(), figure.clone());

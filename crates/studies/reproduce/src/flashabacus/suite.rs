@@ -1,4 +1,4 @@
-//! What is run: programs and mixes of them, on which systems.
+//! Runs of the study: programs and mixes of them, and the systems that run them.
 
 use super::super::reading::{Choice, Variant, sets, study};
 use super::super::study::Point;
@@ -49,13 +49,13 @@ pub(super) enum Group {
     All,
 }
 
-/// What a study runs.
+/// Suite of a study.
 #[derive(Clone)]
 pub(super) struct Suite {
     programs: Vec<String>,
     mixes: &'static [u32],
     assignments: u32,
-    /// How figures are read.
+    /// Choices on how figures are read.
     pub(super) choices: Choices,
     /// A variant's choices beside the reading's.
     varied: Vec<Choice>,
@@ -122,7 +122,7 @@ impl Suite {
         format!("{}:assignment={assignment}{}", mixes::NAMES[place], if is_own { OWN } else { "" })
     }
 
-    /// How many of the workloads have one input for all instances, where the reading gives each its own.
+    /// Number of the workloads with one input for all instances, where the reading gives each its own.
     pub(super) fn sharing(&self, worlds: &[Vec<String>]) -> String {
         let shared = worlds.iter().flatten().filter(|workload| !workload.ends_with(OWN)).count();
         match self.choices.inputs {
@@ -133,7 +133,7 @@ impl Suite {
         }
     }
 
-    /// Whether a program is among those that are run: all that are none of Table 2's are.
+    /// Returns whether a program is run; programs outside Table 2 always are.
     fn runs(&self, program: &str) -> bool {
         self.programs.iter().any(|known| known == program) || !PROGRAMS.contains(&program)
     }
@@ -149,8 +149,8 @@ impl Suite {
     }
 }
 
-/// Of mixes, the rival's drive maps pages, not quarters of them, at the same controller's time a byte: its commands have 128 KiB each, and
-/// half of a run's CPU time goes with the smaller units. The test below says what it changes.
+/// Of mixes, the rival's drive maps pages, not quarters of them, at the same controller's time a byte: its commands
+/// have 128 KiB each, and half of a run's CPU time goes with the smaller units. The test below says what it changes.
 const COARSE: [&str; 2] = ["flash.ftl.map_unit=16KiB", "flash.host.controller.unit=7380ns"];
 
 const ALL_MIXES: [u32; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];

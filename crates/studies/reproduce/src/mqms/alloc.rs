@@ -21,10 +21,10 @@ const DRIVE: [&str; 7] = [
 ];
 /// Writes outstanding.
 const WRITES: [u32; 10] = [1, 2, 3, 5, 8, 16, 31, 32, 33, 64];
-/// How far throughput may be from the formula: what commands take on the channels.
+/// Tolerance of throughput to the formula: time of commands on the channels.
 const EXACT: f64 = 0.01;
 
-/// Of section 2.1, the worst first.
+/// Policies of section 2.1, the worst first.
 const POLICIES: [(&str, &str); 3] = [
     ("static", "striped"),
     ("restricted-dynamic", "{ restricted = { free = \"P\" } }"),

@@ -1,8 +1,9 @@
-//! Section 2: 4 KiB random reads a second against queue depth, of a drive as the PM9A3's data sheet has it, and of MQSim.
+//! Section 2: 4 KiB random reads a second against queue depth, of a drive as the PM9A3's data sheet has it, and of
+//! MQSim.
 //!
-//! The data sheet gives the saturation. The paper says of the rise that it is near-linear: what a drive does whose requests
-//! do not wait for each other, depth over the latency of an idle drive (Little's law with nothing queued). That latency is not
-//! published, so it is our drive's own at depth one: the rows hold the shape, not the latency.
+//! The data sheet gives the saturation. The paper says of the rise that it is near-linear: what a drive does whose
+//! requests do not wait for each other, depth over the latency of an idle drive (Little's law with nothing queued).
+//! That latency is not published, so it is our drive's own at depth one: the rows hold the shape, not the latency.
 
 use super::super::Effort;
 use super::super::row::{Row, Rule};
@@ -14,7 +15,7 @@ const DEPTHS: [u32; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 /// The data sheet's random reads a second, U.2, all capacities.
 const SATURATION: f64 = 900_000.0;
 const DATA_SHEET: &str = "900,000 IOPS: heise online 4720224 from Samsung's data sheet";
-/// How far a depth may be from the line.
+/// Tolerance of a depth to the line.
 const WITHIN: f64 = 0.15;
 /// The saturation stands between curves where the deepest queue is.
 const DEEPEST: u32 = DEPTHS[DEPTHS.len() - 1];
@@ -22,7 +23,7 @@ const DEEPEST: u32 = DEPTHS[DEPTHS.len() - 1];
 /// A curve.
 #[derive(Clone, Copy)]
 struct System {
-    /// Its name in the rows.
+    /// Name in the rows.
     name: &'static str,
     /// A shipped system.
     on: &'static str,
@@ -32,8 +33,8 @@ struct System {
 /// The drive.
 const DRIVE: System = System { name: "pm9a3", on: "pm9a3", set: &[] };
 
-/// MQSim with what its `ssdconfig.xml` can say of the drive: dies, pages, times, interface and link; what it does with them
-/// stays. The unit of the map is the page, and the cache of the map is as large as by default.
+/// MQSim with what its `ssdconfig.xml` can say of the drive: dies, pages, times, interface and link; what it does with
+/// them stays. The unit of the map is the page, and the cache of the map is as large as by default.
 const ENTERPRISE: System = System {
     name: "mqsim_as_pm9a3",
     on: "mqsim-default",

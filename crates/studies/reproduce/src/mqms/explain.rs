@@ -27,9 +27,10 @@ enum Compared {
 
 /// Writes of a sector, at random.
 const RANDOM: &str = "fio:rw=randwrite,bs=512,iodepth=64,number_ios=50000";
-/// Writes of a sector that the baseline's map puts on one plane: a page in every 2 MiB, what 128 planes hold between them.
+/// Writes of a sector that the baseline's map puts on one plane: a page in every 2 MiB, what 128 planes hold between
+/// them.
 const ONE_PLANE: &str = "fio:rw=write:2096640,bs=512,iodepth=64,number_ios=20000";
-/// The same, one at a time.
+/// Job of [`ONE_PLANE`] with one request at a time.
 const ONE_PLANE_ALONE: &str = "fio:rw=write:2096640,bs=512,iodepth=1,number_ios=20000";
 
 const ASSUMPTIONS: [Assumption; 6] = [
@@ -105,8 +106,8 @@ fn both(under: &Document, over: &Document) -> Result<String, Diagnostic> {
     Ok(format!("baseline {}, MQMS {}", of(under)?, of(over)?))
 }
 
-/// For each workload a row a switch, and one that holds the product of what they do against all of them together; then the same with
-/// strewn data.
+/// For each workload a row a switch, and one that holds the product of what they do against all of them together; then
+/// the same with strewn data.
 pub(super) fn ablation_entries(suite: &Suite) -> Vec<Entry> {
     let strewn = suite.strewn();
     let workloads = suite.networks.iter().chain(&PROGRAMS);
@@ -136,7 +137,7 @@ fn of_workload(suite: &Suite, rows: &str, name: &str, workload: &str) -> Vec<Ent
     entries
 }
 
-/// How many times sooner the last kernel ends.
+/// Speed-up of the last kernel's end.
 fn gain(id: String, none: Point, with: Point) -> Entry {
     Entry::new(id.clone(), vec![none.clone(), with.clone()], move |found| {
         let (before, after) = (found.get(&none)?, found.get(&with)?);

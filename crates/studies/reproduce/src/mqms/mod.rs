@@ -1,4 +1,5 @@
-//! MQMS (Gundawar, Chung and Kim, 2024). What was decided before the first ratio was seen stands in `papers/mqms/README.md`.
+//! MQMS (Gundawar, Chung and Kim, 2024). What was decided before the first ratio was seen stands in
+//! `papers/mqms/README.md`.
 
 mod alloc;
 mod curve;
@@ -23,7 +24,8 @@ fn expected() -> Expected {
 /// The readings, as data.
 pub(super) const READINGS: &str = include_str!("../../../../../papers/mqms/readings.toml");
 
-/// The rows: those that take minutes, or all. What stands beside a row under the other placement stands beside the first reading.
+/// The rows: those that take minutes, or all. What stands beside a row under the other placement stands beside the
+/// first reading.
 pub(super) fn entries(effort: Effort, reading: &Reading) -> Vec<Entry> {
     let suite = Suite::of(effort, reading);
     let expected = expected();
@@ -36,7 +38,7 @@ pub(super) fn entries(effort: Effort, reading: &Reading) -> Vec<Entry> {
     figures.chain(beside).chain(own).chain(curve::entries(effort)).collect()
 }
 
-// What is read from a run.
+// Metrics of a run.
 
 /// Block commands a second.
 fn iops(document: &Document) -> Result<f64, Diagnostic> {
@@ -49,7 +51,7 @@ fn response(document: &Document) -> Result<f64, Diagnostic> {
     mean.ok_or_else(|| Diagnostic::new(format!("{} completed no block command", document.system)))
 }
 
-/// When the last kernel ended, ns.
+/// End of the last kernel, ns.
 fn end(document: &Document) -> Result<f64, Diagnostic> {
     let apps = document.gpu.iter().flat_map(|gpu| &gpu.applications);
     let ended = apps.map(|app| app.ended_ns).collect::<Option<Vec<f64>>>();
@@ -73,7 +75,7 @@ const NETWORKS: [(&str, &str); 3] =
 const PROGRAMS: [(&str, &str); 3] =
     [("backprop", "back:n=61440"), ("hotspot", "hotspot"), ("lavamd", "lavamd")];
 
-/// What MQMS has and the baseline has not, each with how it is turned back.
+/// Mechanisms of MQMS that the baseline lacks, each with the overrides that disable it.
 const SWITCHES: [(&str, &str); 3] = [
     ("allocation", "flash.ftl.allocation=striped"),
     ("map", "flash.ftl.map_unit=16KiB"),
@@ -83,16 +85,16 @@ const SWITCHES: [(&str, &str); 3] = [
 /// Neighbouring sectors in different planes, where the map is of sectors: the reading until 29 November 2026.
 const STREWN: &str = "flash.precondition=interleaved";
 
-/// What a reading says that no key does.
+/// Choices of a reading that are not spec keys.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Study {
-    /// What the drive's map is of in section 4.
+    /// Mapping granularity of the drive in section 4.
     #[serde(default)]
     policy_map: MapOf,
 }
 
-/// What the drive's map is of.
+/// Mapping granularity of the drive.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum MapOf {
@@ -103,15 +105,16 @@ enum MapOf {
     Sectors,
 }
 
-/// What a study runs.
+/// Suite of a study.
 #[derive(Clone)]
 struct Suite {
     networks: Vec<(&'static str, &'static str)>,
-    /// Whether data that are read are strewn over planes on MQMS; else they lie in order. A map of pages knows no difference.
+    /// Whether data that are read are strewn over planes on MQMS; else they lie in order. A map of pages knows no
+    /// difference.
     is_strewn: bool,
-    /// Whether rows under the other placement stand beside the paper's.
+    /// Whether rows under the other placement accompany the paper's.
     is_first: bool,
-    /// What the drive's map is of in section 4.
+    /// Mapping granularity of the drive in section 4.
     policy_map: MapOf,
 }
 
@@ -127,7 +130,7 @@ impl Suite {
         self.is_first.then(|| Suite { is_strewn: true, ..self.clone() })
     }
 
-    /// What both placements are called in rows, each with its suite.
+    /// Names of both placements in rows, each with its suite.
     fn placed(&self, own: &'static str, strewn: &'static str) -> Vec<(&'static str, Suite)> {
         let beside = self.strewn().map(|suite| (strewn, suite));
         std::iter::once((own, self.clone())).chain(beside).collect()

@@ -25,7 +25,7 @@ fn combination(suite: &Suite, program: &str, scheduler: &str, order: &str, map: 
         .set(&format!("gpu.blocks={scheduler}"))
 }
 
-/// What a figure compares: the better combination and the worse one.
+/// Combinations compared by a figure: the better and the worse one.
 struct Pair {
     program: &'static str,
     over: (&'static str, &'static str),
@@ -99,7 +99,8 @@ fn grid(suite: &Suite, program: &str, map: MapOf) -> Vec<(String, Point)> {
     SCHEDULERS.into_iter().flat_map(row).collect()
 }
 
-/// The metric of every combination over that of the first; then commands and end time, without which commands a second mislead.
+/// The metric of every combination over that of the first; then commands and end time, without which commands a second
+/// mislead.
 fn described(
     found: &Found,
     all: &[(String, Point)],

@@ -23,7 +23,8 @@ pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
     })
 }
 
-/// The figures under the other placement of data, and section 4's under a map of sectors as well: sweeps, which stand beside the rows.
+/// The figures under the other placement of data, and section 4's under a map of sectors as well: sweeps, which stand
+/// beside the rows.
 pub(super) fn beside(figures: &[Figure], suite: &Suite) -> Vec<Entry> {
     let Some(strewn) = suite.strewn() else { return Vec::new() };
     let of = |figure: &Figure| {
@@ -41,7 +42,7 @@ pub(super) fn beside(figures: &[Figure], suite: &Suite) -> Vec<Entry> {
     figures.iter().flat_map(of).flatten().collect()
 }
 
-/// Both systems on every network.
+/// Runs of both systems on every network.
 fn both(suite: &Suite) -> (Vec<Point>, Vec<Point>) {
     let on = |system: &str| suite.networks.iter().map(|(_, w)| suite.point(system, w)).collect::<Vec<_>>();
     (on("mqsim-macsim"), on("mqms"))
@@ -86,7 +87,7 @@ const READS: [(&str, &str); 3] = [("512B", "512"), ("4KiB", "4k"), ("16KiB", "16
 const DEMAND: &str = "flash.ftl.mapping={ demand = { capacity = \"4GiB\", granularity = \"entry\", cached_entry = \"5B\", \
                       stored_entry = \"5B\", read = \"512B\" } }";
 
-/// What runs on it: random commands over the whole drive, and a program whose data are few.
+/// Workloads on it: random commands over the whole drive, and a program with little data.
 const MAPPED: [(&str, &str); 4] = [
     ("read_512B", "fio:rw=randread,bs=512,iodepth=64,number_ios=20000"),
     ("read_16KiB", "fio:rw=randread,bs=16k,iodepth=64,number_ios=20000"),

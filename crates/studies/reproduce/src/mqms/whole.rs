@@ -17,7 +17,7 @@ const WHOLE: [(&str, &str); 3] = [
 /// Two-sided 95 % of a normal distribution.
 const Z: f64 = 1.96;
 
-/// What tells kernels apart: name, blocks, threads a block.
+/// Properties that distinguish kernels: name, blocks, threads per block.
 type Kind = (&'static str, u32, u32);
 
 fn kind(kernel: &Kernel) -> Kind {
@@ -62,7 +62,7 @@ struct Predicted {
     elsewhere: u64,
 }
 
-/// How many times sooner MQMS has done the whole workload, with data in order and strewn.
+/// Speed-up of the whole workload on MQMS, with sequential and with strewn data.
 pub(super) fn entries(suite: &Suite) -> Vec<Entry> {
     let placed = suite.placed("mqms.whole", "mqms.strewn.whole");
     let of = |(name, workload): &(&'static str, &'static str)| {

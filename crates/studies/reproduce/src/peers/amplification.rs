@@ -78,8 +78,8 @@ fn rows(id: &str, start: Option<u32>, rule: Rule, context: &Context<'_>) -> Resu
     Ok(vec![row])
 }
 
-/// Overwrites 90 % of the logical space at random, unit by unit: three turns without time, then `turns` of the whole in time,
-/// at a pace in fio's words.
+/// Overwrites 90 % of the logical space at random, unit by unit: three turns without time, then `turns` of the whole in
+/// time, at a pace in fio's words.
 pub(super) fn overwrite(
     loaded: &Loaded,
     pace: &str,
@@ -105,8 +105,8 @@ pub(super) fn overwrite(
 
 // Garbage collection as MQSim's own configuration has it.
 //
-// Nobody has measured it: the two traces that MQSim is shipped with write too little to collect anything, and under steady
-// random writes it loses requests. So the reference is a closed form: the best of eleven blocks drawn at random
+// Nobody has measured it: the two traces that MQSim is shipped with write too little to collect anything, and under
+// steady random writes it loses requests. So the reference is a closed form: the best of eleven blocks drawn at random
 // (`GC_Block_Selection_Policy` RGA over 2,048 blocks of a plane) in the mean field.
 
 const ID: &str = "mqsim.default.waf";
@@ -121,8 +121,9 @@ const ONE_DIE: [&str; 4] = [
     "flash.ftl.mapping=table",
 ];
 
-/// Half of what the die can do at most, so that collection keeps up. Where the host always writes more, it has precedence, planes
-/// come down to the 9 free blocks at which it must wait, and with all other spare blocks in use amplify less.
+/// Half of what the die can do at most, so that collection keeps up. Where the host always writes more, it has
+/// precedence, planes come down to the 9 free blocks at which it must wait, and with all other spare blocks in use
+/// amplify less.
 const PACE: &str = "iodepth=16,rate_iops=100";
 
 pub(super) fn collection_cases() -> Vec<Case> {

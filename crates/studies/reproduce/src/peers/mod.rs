@@ -1,4 +1,4 @@
-//! Figures that were measured with other simulators, beside ours.
+//! Values measured with other simulators, beside ours.
 //!
 //! A row of the family `gap` is a difference that is known and explained: it fails when the gap closes.
 
@@ -23,11 +23,11 @@ pub(super) fn cases() -> Vec<Case> {
     .collect()
 }
 
-// What was measured with MQSim: a committed table.
+// Measurements with MQSim: a committed table.
 
 const TABLE: &str = include_str!("../../../../../tests/differential/mqsim.csv");
 
-/// Where a reader finds the table, and what it is.
+/// Path and description of the table.
 const PLACE: &str = "tests/differential/mqsim.csv, MQSim at 7ec40e3";
 
 /// The value of a metric of a workload on a device.

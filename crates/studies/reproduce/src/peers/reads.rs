@@ -14,7 +14,7 @@ struct Setting {
     /// First parts of the ids.
     name: &'static str,
     overrides: &'static [&'static str],
-    /// Its name in the table.
+    /// Name in the table.
     device: &'static str,
     /// Whether the device is empty, as MQSim's is; else every page that is read has been written in order.
     empty: bool,
@@ -92,7 +92,7 @@ struct Loop {
     setting: &'static Setting,
     id: String,
     job: String,
-    /// Its name in the table.
+    /// Name in the table.
     workload: String,
     op: IoOp,
 }

@@ -1,13 +1,13 @@
 //! MQSim's own traces on MQSim's own device.
 //!
-//! The number of mapping reads of `tpcc-small` depends on which look-ups meet a read of their page that is under way, and so on the
-//! smallest times: array reads that are shorter or longer by up to 0.1 % give 6,912 to 6,928.
+//! The number of mapping reads of `tpcc-small` depends on which look-ups meet a read of their page that is under way,
+//! and so on the smallest times: array reads that are shorter or longer by up to 0.1 % give 6,912 to 6,928.
 //!
-//! `wsrch-small` differs in one figure, the longest read. Two of its requests ask for 2,222 sectors, 139 pages. MQSim sends the
-//! data of a request to the host when the last page has been read, 1,137,664 bytes in 347 us; here, as NVMe allows and controllers
-//! do, each page leaves as soon as it is there, and the link has nearly nothing left to do when the last one comes. Requests of a few
-//! pages take as long either way: their pages lie on different channels and come together. Without the time on the link the two
-//! longest reads agree.
+//! `wsrch-small` differs in one figure, the longest read. Two of its requests ask for 2,222 sectors, 139 pages. MQSim
+//! sends the data of a request to the host when the last page has been read, 1,137,664 bytes in 347 us; here, as NVMe
+//! allows and controllers do, each page leaves as soon as it is there, and the link has nearly nothing left to do when
+//! the last one comes. Requests of a few pages take as long either way: their pages lie on different channels and come
+//! together. Without the time on the link the two longest reads agree.
 
 use super::{PLACE, figure};
 use crate::drives::data;
@@ -70,7 +70,7 @@ struct Pair {
     theirs: &'static [(f64, &'static str)],
     /// Places in the result document, likewise.
     ours: &'static [(f64, &'static str)],
-    /// What of theirs ours does not have, in the row's unit.
+    /// Part of MQSim's value that ours lacks, in the row's unit.
     without: f64,
     rule: Rule,
     note: &'static str,
@@ -152,7 +152,8 @@ const PAIRS: &[Pair] = &[
     },
 ];
 
-/// What is compared without commands on two planes: which reads meet in the cache and in the map hangs on nanoseconds.
+/// Metrics compared without commands on two planes: which reads meet in the cache and in the mapping depends on
+/// nanoseconds.
 const SINGLE_PLANE: &[Pair] = &[
     Pair { rule: Rule::Share(0.001), note: "15 of 8,241 pieces are in MQSim's write cache", ..PAIRS[0] },
     PAIRS[1],
@@ -182,7 +183,8 @@ const SEARCH: &[Pair] = &[
 /// The known gap.
 const WHOLE: &[Pair] = &[LONGEST];
 
-/// The longest read up to its last page: 1,137,664 bytes take 346,632 ns at 4 GB/s with 28 bytes of headers for each 128.
+/// The longest read up to its last page: 1,137,664 bytes take 346,632 ns at 4 GB/s with 28 bytes of headers for each
+/// 128.
 const AT_ONCE: &[Pair] = &[Pair {
     without: 1_137_664.0 / (4.0 * 128.0 / 156.0),
     rule: Rule::Share(0.005),

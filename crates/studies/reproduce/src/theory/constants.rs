@@ -8,7 +8,7 @@ const SECOND: u128 = 1_000_000_000_000;
 /// A completion queue entry (NVM Express base specification 2.0, section 3.3.3.2).
 const COMPLETION_BYTES: u64 = 16;
 
-/// What a formula needs to know of a device.
+/// Properties of a device that formulas need.
 pub(super) struct Constants<'a> {
     drive: Drive<'a>,
     /// Bytes a second of a channel, and of the link in each direction.

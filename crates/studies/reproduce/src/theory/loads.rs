@@ -256,7 +256,7 @@ fn idle_rows(id: &str, overrides: &[&str], op: IoOp, context: &Context<'_>) -> R
     let source = fio(&job, &device)?;
     let ran = drive(&loaded, device, source, context)?;
     let latency = ran.of(op).latency;
-    // Of the shortest and the longest, the one that is further off.
+    // The shortest or the longest, whichever deviates more.
     let ends = [latency.min(), latency.max()].map(Option::unwrap_or_default);
     let worst = if ends[0].abs_diff(expected) > ends[1].abs_diff(expected) { ends[0] } else { ends[1] };
     let row = Row::new(id, "ps", expected as f64, worst as f64, Rule::Exact)

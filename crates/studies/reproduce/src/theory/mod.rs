@@ -40,7 +40,8 @@ pub(super) fn cases() -> Vec<Case> {
 /// Blocks compete for collection inside their group, a plane. A collection starts when `start` blocks of the group are
 /// free and the next starts at once while fewer than `stop` are: with every net gain of a block the count of free
 /// blocks at a choice goes from `start` to `stop - 1`, so `(start + stop - 1) / 2` on average. For each stream of host
-/// data one block is open, and one for what is moved of it. All others are closed, and they are what a victim is chosen from:
+/// data one block is open, and one for what is moved of it. All others are closed, and they are what a victim is chosen
+/// from:
 ///
 /// `T = blocks - (start + stop - 1) / 2 - open frontiers`, and `spare = (T - U) / U`.
 #[derive(Clone, Copy, Debug)]

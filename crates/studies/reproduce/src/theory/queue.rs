@@ -82,7 +82,7 @@ fn network(name: &str, depth: u32, context: &Context<'_>) -> Result<Vec<Row>, Di
     let [command, data_out, _] = constants.cycles();
     let service =
         (command + constants.read() + data_out + constants.on_channel(constants.page())) as f64 / 1e12;
-    // What a request spends without holding a die.
+    // Time of a request without holding a die.
     let unloaded: u64 = constants.read_parts().iter().map(|part| part.1).sum();
     let think = unloaded as f64 / 1e12 - service;
     let dies = loaded.drive()?.flash.geometry.channels;

@@ -1,5 +1,5 @@
-//! Servers against stations. Without flash, jobs of exponential length that come at random to each core are as many stations M/M/1. With
-//! flash, jobs need a page after each period of work: a core with threads and a fixed delay.
+//! Servers against stations. Without flash, jobs of exponential length that come at random to each core are as many
+//! stations M/M/1. With flash, jobs need a page after each period of work: a core with threads and a fixed delay.
 
 use crate::study::Point;
 use crate::{Case, Context, Row, Rule};
@@ -9,7 +9,8 @@ use theory::queue::{Delayed, mm1};
 
 /// Load of each core in per cent.
 const STATION_LOADS: &[u32] = &[50, 80, 90];
-/// Mean job: 2,000 instructions of one cycle at 2 GHz, in picoseconds. The pipeline adds some cycles: less than a thousandth.
+/// Mean job: 2,000 instructions of one cycle at 2 GHz, in picoseconds. The pipeline adds some cycles: less than a
+/// thousandth.
 const SERVICE: u64 = 1_000_000;
 const STATION_JOBS: u64 = 10_000_000;
 /// Jobs of a test, and the shares that their means and percentiles scatter by.
@@ -65,9 +66,10 @@ fn stations(name: &str, load: u32, context: &Context<'_>) -> Result<Vec<Row>, Di
 
 // A server whose jobs need a page from flash after each period of work: a core with threads and a fixed delay.
 //
-// Pages come after a fixed time, and each is drawn from data 16,000 times as large as the DRAM cache, so that hardly any is there. What a
-// halt costs a core besides (finding the miss, the flush, switches, the access with which the job goes on) is measured in the
-// runs and is part of the theory's service; periods are long against it, because it is no exponential time.
+// Pages come after a fixed time, and each is drawn from data 16,000 times as large as the DRAM cache, so that hardly
+// any is there. What a halt costs a core besides (finding the miss, the flush, switches, the access with which the job
+// goes on) is measured in the runs and is part of the theory's service; periods are long against it, because it is no
+// exponential time.
 
 /// Cores, and what they share: a memory controller each.
 const CORES: u64 = 4;
@@ -82,19 +84,20 @@ const MACHINE: [&str; 7] = [
     "memory.dram_cache.backing.fixed.read=200us",
 ];
 
-/// Data of the jobs; the DRAM cache above has 16 MiB. It must not lose a page again before the thread runs that has asked for it.
+/// Data of the jobs; the DRAM cache above has 16 MiB. It must not lose a page again before the thread runs that has
+/// asked for it.
 const DATA: &str = "256GiB";
 
 /// A mean period: 200,000 instructions of one cycle at 2 GHz, in nanoseconds.
 const PERIOD: f64 = 100e3;
 
-/// Accesses of a job in the mean.
+/// Mean number of accesses of a job.
 const TOUCHES: f64 = 4.0;
 
 /// Threads of a core that always have a job.
 const THREADS: &[u32] = &[1, 2, 4, 8];
 
-/// So many that one always has its page: the core never rests.
+/// Number of threads at which one always has its page: the core never rests.
 const MANY: u32 = 32;
 
 /// Load of each core in per cent, where jobs come at random.
@@ -147,7 +150,7 @@ fn core_time(cpu: &CpuResult) -> f64 {
     cpu.cycles / 2.0 * CORES as f64
 }
 
-/// How long flash took, nanoseconds.
+/// Response time of flash, nanoseconds.
 fn delay(cpu: &CpuResult) -> Result<f64, Diagnostic> {
     let response = cpu.memory.behind.dram_cache.as_ref().and_then(|cache| cache.response_ns);
     response.ok_or_else(|| Diagnostic::new("no page was in flash"))

@@ -14,11 +14,11 @@ const TOLERANCE: f64 = 0.05;
 /// Small blocks: the fixed point takes time with the square of their size.
 const SMALL: Drive = Drive { pages: 32, ..DRIVE };
 
-/// Large blocks, chosen after a run with 32 pages a block had missed its row by 5.5 %; with 128 it misses by 3.4 %. The formula
-/// knows no blocks of equal valid counts. Whether they are the reason has not been shown.
+/// Large blocks, chosen after a run with 32 pages a block had missed its row by 5.5 %; with 128 it misses by 3.4 %. The
+/// formula knows no blocks of equal valid counts. Whether they are the reason has not been shown.
 const LARGE: Drive = Drive { blocks: 1024, pages: 128, ..DRIVE };
 
-/// Where the two classes go.
+/// Placement of the two classes.
 #[derive(Clone, Copy, PartialEq)]
 enum Places {
     /// One frontier for all host data, one for moved data.
@@ -198,7 +198,7 @@ impl Mix {
         (self.hot.0 * logical as f64).round() as u64
     }
 
-    /// Where a unit of a class is written.
+    /// Place where a unit of a class is written.
     fn put(&self, unit: u64, boundary: u64) -> Overwrite {
         let class = u8::from(unit >= boundary);
         let (group, placement) = match self.places {
@@ -220,7 +220,7 @@ impl Mix {
         }
     }
 
-    /// What the formula says, and from what.
+    /// Prediction of the formula, with its inputs.
     fn expected(&self, drive: &Drive, device: &Device) -> (f64, String) {
         let (spare, how) = drive.spare(device);
         let (units, writes) = self.hot;

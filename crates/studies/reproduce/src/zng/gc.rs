@@ -1,7 +1,8 @@
 //! Fig. 17: what two programs side by side lose or gain while the log blocks of one are merged.
 //!
-//! The window reaches from the begin of the first merge to the end of the last one, and no further than the program runs in
-//! either run: a program that has ended has no rate. A merge that is under way when the run ends reaches to its end.
+//! The window reaches from the begin of the first merge to the end of the last one, and no further than the program
+//! runs in either run: a program that has ended has no rate. A merge that is under way when the run ends reaches to its
+//! end.
 
 use super::gpu;
 use crate::expected::Figure;
@@ -35,7 +36,7 @@ fn points(suite: &Suite) -> [Point; 2] {
     [without.clone().set(FULL), without]
 }
 
-/// What merges cost back over its whole run: the rate of its instructions with them against that without.
+/// Cost of merges over the whole run of `back`: the rate of its instructions with merges relative to that without.
 pub(super) fn over_the_run(figure: &Figure, suite: &Suite) -> Option<Entry> {
     if figure.id != "zng.gc.back_loss" {
         return None;
@@ -96,7 +97,7 @@ fn compared(figure: &Figure, with: Point, without: Point, app: usize, sign: f64)
 struct Run<'a> {
     gpu: &'a GpuResult,
     app: usize,
-    /// When the run ended, ns.
+    /// End of the run, ns.
     ended: f64,
 }
 
@@ -197,8 +198,8 @@ mod tests {
         assert!(loss > 0.0 && loss <= 100.0, "{loss}: {}", row.note);
     }
 
-    /// With planes of its own, the other application goes on: a few registers of packages are all that the merge takes from
-    /// both. Blocks that are stopped must not fill the multiprocessors.
+    /// With planes of its own, the other application goes on: a few registers of packages are all that the merge takes
+    /// from both. Blocks that are stopped must not fill the multiprocessors.
     #[test]
     fn merges_do_not_stop_others() {
         let apart = || point().set("memory.direct.mapping.group=8").set("mmu.table.block.reach=2MiB");

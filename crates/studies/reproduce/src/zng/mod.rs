@@ -49,7 +49,7 @@ pub(super) fn entries(effort: Effort, reading: &Reading) -> Vec<Entry> {
     entries
 }
 
-// What is read from a run of a GPU.
+// Metrics of a run of a GPU.
 
 /// The GPU's part of a document.
 ///
@@ -91,7 +91,7 @@ const PLATFORMS: &[&str] = &[
     "bw.zng_vs_wropt",
 ];
 
-/// Those of them that ZnG's own platforms are in.
+/// Figures among them that include ZnG's own platforms.
 const DIRECT: &[&str] = &[
     "perf.zng_vs_hybridgpu",
     "perf.wropt_vs_rdopt",
@@ -102,7 +102,7 @@ const DIRECT: &[&str] = &[
     "bw.zng_vs_wropt",
 ];
 
-/// Those that HybridGPU is in.
+/// Figures among them that include HybridGPU.
 const ENGINE: &[&str] = &[
     "perf.zng_vs_hybridgpu",
     "perf.hybridgpu_vs_hetero",
@@ -113,7 +113,7 @@ const ENGINE: &[&str] = &[
     "lat.ssd_engine_share",
 ];
 
-/// Those that what is parked in the shared cache may move.
+/// Figures among them that parked pages in the shared cache may affect.
 const PARKED: &[&str] = &[
     "perf.zng_vs_hybridgpu",
     "perf.base_and_rdopt_below_hybridgpu",
@@ -123,7 +123,8 @@ const PARKED: &[&str] = &[
     "write.redundancy_redirection",
 ];
 
-/// The table with one decision the other way (papers/zng, third reading): its name, what it sets, and the figures shown.
+/// The table with one decision the other way (papers/zng, third reading): its name, what it sets, and the figures
+/// shown.
 const VARIANTS: [(&str, Variant, &[&str]); 7] = [
     ("corun.shared", |_, _| vec!["gpu.kernels=shared".into(), "gpu.repeat=false".into()], PLATFORMS),
     ("lines", lines, DIRECT),

@@ -20,8 +20,8 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
     let id = figure.id.strip_prefix("zng.")?;
     let on = |system: &str| suite.on(system);
     let entry = match id {
-        // All had been seen when the model was corrected from sources. The bound on what may be parked was chosen by such figures once: rows
-        // `zng.parked` show that it moves none of them.
+        // All had been seen when the model was corrected from sources. The bound on what may be parked was chosen by
+        // such figures once: rows `zng.parked` show that it moves none of them.
         "perf.zng_vs_hybridgpu" => ratio(figure, on("zng"), on("hybridgpu"), ipc).seen(),
         "perf.hybridgpu_vs_hetero" => {
             let named = |system: &str| suite.named_on(system);
@@ -116,7 +116,7 @@ const WINDOWED: [&str; 18] = [
     "write.redundancy_redirection",
 ];
 
-/// The same figures where every run is cut off after a time: the paper does not say how long its runs are.
+/// Figures of runs that are all cut off after a time: the paper does not state how long its runs are.
 pub(super) fn in_windows(figure: &Figure, suite: &Suite) -> Vec<Entry> {
     let Some(id) = figure.id.strip_prefix("zng.").filter(|id| WINDOWED.contains(id)) else {
         return Vec::new();

@@ -1,9 +1,9 @@
 //! A slice of a machine: a half, a quarter or an eighth of everything of which there are many.
 //!
-//! Multiprocessors, what they share (TLB, walkers, the shared cache's capacity), channels with their packages, planes and
-//! registers, buffers, buses: each slice has its share, so that demand, bandwidth and capacity keep their proportions to
-//! each other and to the programs' data, which shrink as much. A server of which there is one becomes slower by the
-//! factor. What a multiprocessor, a package or a link is stays as it is, and so do latencies.
+//! Multiprocessors, what they share (TLB, walkers, the shared cache's capacity), channels with their packages, planes
+//! and registers, buffers, buses: each slice has its share, so that demand, bandwidth and capacity keep their
+//! proportions to each other and to the programs' data, which shrink as much. A server of which there is one becomes
+//! slower by the factor. What a multiprocessor, a package or a link is stays as it is, and so do latencies.
 
 /// The parts of each halving: one, a half, a quarter, an eighth.
 type Halvings<T> = [T; 4];
@@ -143,8 +143,8 @@ mod tests {
         [planes * gathering, l2.capacity() as f64 / PAGE as f64, planes]
     }
 
-    /// Pages that a program's stores go through before they come back to one, in the order of blocks: the median of a kernel, of the kernel in
-    /// which it is longest.
+    /// Pages that a program's stores go through before they come back to one, in the order of blocks: the median of a
+    /// kernel, of the kernel in which it is longest.
     fn sweep(text: &str) -> usize {
         const TOUCHES: usize = 30_000;
         let mut program = open(&[text]).expect("a program").remove(0);
@@ -185,8 +185,8 @@ mod tests {
         longest
     }
 
-    /// What a dense program sweeps stands to registers, shared cache and planes at every scale as on the whole machine: or is so little that
-    /// it fits everywhere.
+    /// What a dense program sweeps stands to registers, shared cache and planes at every scale as on the whole machine:
+    /// or is so little that it fits everywhere.
     #[test]
     fn a_slice_keeps_what_is_swept_in_proportion() {
         let whole = capacities(0);

@@ -1,4 +1,4 @@
-//! What is run: pairs of programs, and machines scaled down together with their data.
+//! Runs of the study: pairs of programs, and machines scaled down together with their data.
 
 use super::super::study::Point;
 use super::super::{Effort, Reading};
@@ -26,14 +26,14 @@ const PAIRS: [&str; 12] = [
     "deg-gram",
     "pr-gaus",
 ];
-/// The twelve workloads of Fig. 5, from three suites, each alone: the write-intensive programs, and of the graph programs one of each
-/// but those searches that the text names.
+/// The twelve workloads of Fig. 5, from three suites, each alone: the write-intensive programs, and of the graph
+/// programs one of each but those searches that the text names.
 const SINGLES: [&str; 12] =
     ["betw", "bfs1", "bfs2", "bfs6", "gc1", "sssp3", "deg", "pr", "back", "gaus", "FDT", "gram"];
 
-/// The parameter that sets a program's footprint, at full size and halved so many times. A graph has two to its scale vertices, at
-/// full size the million of GraphBIG's LDBC graph; `back` has a row of weights for each input; matrices and fields lose rows and
-/// keep their length, so that a sweep over rows shrinks as the machine does.
+/// The parameter that sets a program's footprint, at full size and halved so many times. A graph has two to its scale
+/// vertices, at full size the million of GraphBIG's LDBC graph; `back` has a row of weights for each input; matrices
+/// and fields lose rows and keep their length, so that a sweep over rows shrinks as the machine does.
 pub(super) fn size(program: &str, halvings: usize) -> String {
     let halved = |whole: u32| whole >> halvings;
     match program {
@@ -44,10 +44,10 @@ pub(super) fn size(program: &str, halvings: usize) -> String {
     }
 }
 
-/// What a variant of the whole table sets, for a system on a slice so many times smaller.
+/// Overrides by a variant of the whole table, for a system on a slice so many times smaller.
 pub(super) type Variant = fn(system: &str, factor: u32) -> Vec<String>;
 
-/// What a study runs.
+/// Suite of a study.
 #[derive(Clone)]
 pub(super) struct Suite {
     pub(super) pairs: Vec<&'static str>,
@@ -55,11 +55,11 @@ pub(super) struct Suite {
     pub(super) design_pairs: Vec<&'static str>,
     pub(super) singles: Vec<&'static str>,
     halvings: usize,
-    /// When runs are cut off.
+    /// Simulated time at which runs are cut off.
     until: Option<&'static str>,
-    /// What is otherwise than decided.
+    /// Deviation from the decisions of the reading.
     variant: Variant,
-    /// What counts as the engine of an SSD.
+    /// Components that count as the engine of an SSD.
     pub(super) engine: Engine,
 }
 
@@ -108,7 +108,7 @@ impl Suite {
         Suite { pairs: NAMED[..1].to_vec(), halvings, ..self.clone() }
     }
 
-    /// How many times smaller machines and data are.
+    /// Factor by which machines and data are reduced.
     pub(super) fn factor(&self) -> u32 {
         1 << self.halvings
     }
@@ -137,9 +137,9 @@ impl Suite {
         1024 / self.factor()
     }
 
-    /// Bytes that the programs of a run must have between them: of a pair four times the largest buffer of any platform,
-    /// HybridGPU's flash cache of 32 MiB for reads and as much for writes; of one program, which only platforms without one
-    /// run, four times the shared cache.
+    /// Bytes that the programs of a run must have between them: of a pair four times the largest buffer of any
+    /// platform, HybridGPU's flash cache of 32 MiB for reads and as much for writes; of one program, which only
+    /// platforms without one run, four times the shared cache.
     fn least_footprint(&self, programs: &str) -> u64 {
         let largest: u64 = if programs.contains('-') { 64 << 20 } else { 6 << 20 };
         4 * largest / u64::from(self.factor())
@@ -171,7 +171,7 @@ pub(super) enum Engine {
     /// The dispatcher and the FTL.
     #[default]
     Processor,
-    /// The same and the DRAM of the buffer.
+    /// Dispatcher, FTL and the DRAM of the buffer.
     WithBuffer,
 }
 

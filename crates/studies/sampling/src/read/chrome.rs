@@ -6,7 +6,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 use std::fmt;
 use std::io::Read;
 
-/// Reads a trace: an object with `traceEvents`, or the array of events itself. Nothing but kernels is kept in memory.
+/// Reads a trace: an object with `traceEvents`, or an array of events. Only kernels are kept in memory.
 pub(super) fn read(source: &str, bytes: impl Read) -> Result<Profile, Diagnostic> {
     let mut trace = Trace {
         profile: super::profile(Format::ChromeTrace),
@@ -19,7 +19,7 @@ pub(super) fn read(source: &str, bytes: impl Read) -> Result<Profile, Diagnostic
     done.map_err(|fault| explain(source, &fault))?;
     if !trace.has_events {
         return Err(Diagnostic::new(format!("{source} is JSON, but has no `traceEvents`")).help(
-            "a Chrome trace is expected, as `torch.profiler` writes it: export_chrome_trace, or on_trace_ready",
+            "expected a Chrome trace of `torch.profiler`: export_chrome_trace, or on_trace_ready",
         ));
     }
     let Trace { mut profile, starts, .. } = trace;
@@ -56,7 +56,7 @@ struct Trace {
     has_events: bool,
 }
 
-/// What is known of the event that is being read; the texts are kept from event to event.
+/// State of the event being read; its buffers are reused.
 #[derive(Default)]
 struct Event {
     category: String,
@@ -93,7 +93,8 @@ impl Event {
         (self.grid, self.block) = (Sizes::Missing, Sizes::Missing);
     }
 
-    /// Newer traces say `kernel`, those before 2022 `Kernel`. Events without a phase are complete ones.
+    /// Returns whether the event is a kernel: `kernel`, or `Kernel` before 2022. Events without a phase are complete
+    /// ones.
     fn is_kernel(&self) -> bool {
         self.category.eq_ignore_ascii_case("kernel") && (self.phase == "X" || self.phase.is_empty())
     }
@@ -133,7 +134,7 @@ impl Trace {
     }
 }
 
-/// The whole document.
+/// Visitor of the whole document.
 struct Whole<'a>(&'a mut Trace);
 
 impl<'de> Visitor<'de> for Whole<'_> {
@@ -157,7 +158,7 @@ impl<'de> Visitor<'de> for Whole<'_> {
     }
 }
 
-/// The array of events.
+/// Visitor of the array of events.
 struct Events<'a>(&'a mut Trace);
 
 impl<'de> DeserializeSeed<'de> for Events<'_> {
@@ -182,7 +183,7 @@ impl<'de> Visitor<'de> for Events<'_> {
     }
 }
 
-/// Writes the visitor of a value of which only some shapes matter: all others are read and say `Other`.
+/// Defines the visitor of a value of which only some types matter: all others are read as `Other`.
 macro_rules! shapes {
     ($name:ident, $target:ty, $other:expr) => {
         struct $name<'a>(&'a mut $target);
@@ -203,7 +204,7 @@ macro_rules! shapes {
     };
 }
 
-/// What a value is if it is none of the shapes that matter.
+/// Defines the methods for all types that do not matter.
 macro_rules! others {
     ($($method:ident: $type:ty),*) => {
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -325,7 +326,7 @@ impl<'de> Visitor<'de> for OneEvent<'_> {
                 }
             }
         }
-        // Here, so that a fault has the place of the event.
+        // Checked here, so that a fault has the place of the event.
         self.0.keep()
     }
 }

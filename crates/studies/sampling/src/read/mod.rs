@@ -1,4 +1,4 @@
-//! Reading profiles: gzip or plain, the format by the content.
+//! Reads profiles, plain or gzip, with the format detected from the content.
 
 mod chrome;
 mod ncu;
@@ -12,16 +12,16 @@ use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 use tables::{Header, Layout};
 
-/// Bytes that are enough to tell JSON from lines.
+/// Bytes needed to distinguish JSON from lines.
 const HEAD: u64 = 4096;
 /// Bytes read at a time.
 const BUFFER: usize = 1 << 18;
-/// The longest line that may be a header.
+/// Maximum length of a header line.
 const LONGEST_HEADER: u64 = 1 << 20;
-/// Lines that a profiler or the profiled program may print before the header.
+/// Maximum number of lines that a profiler or the profiled program may print before the header.
 const PREAMBLE: u64 = 100_000;
 
-/// What is read, as a person would look for it.
+/// Formats that are read, for diagnostics.
 const FORMATS: [&str; 5] = [
     "kernel CSV (id,start_us,dur_us,device,stream,grid,block,regs,shmem,est_occ_pct,name)",
     "Chrome trace of PyTorch's profiler (JSON with traceEvents)",
@@ -73,7 +73,7 @@ fn plain(source: &str, mut bytes: impl Read) -> Result<Profile, Diagnostic> {
     Ok(profile)
 }
 
-/// A table behind a header that may come after other lines.
+/// Reads a table whose header may follow other lines.
 fn lines(source: &str, mut bytes: impl BufRead) -> Result<Profile, Diagnostic> {
     let (mut line, mut number, mut first) = (Vec::new(), 0, None);
     while number < PREAMBLE {
@@ -100,7 +100,7 @@ fn lines(source: &str, mut bytes: impl BufRead) -> Result<Profile, Diagnostic> {
     }
     let what = match first {
         None => Diagnostic::new(format!("{source} is empty")),
-        Some((number, line)) => Diagnostic::new(format!("{source} is no profile that can be read"))
+        Some((number, line)) => Diagnostic::new(format!("{source} is not a known profile"))
             .at(place(source, number, &line)),
     };
     let mut diagnostic = what.help("a profile has one row or event for each kernel, with its duration");
@@ -113,7 +113,7 @@ fn place(source: &str, number: u64, line: &[u8]) -> Place {
     Place { source: source.to_owned(), line: number, column: 0, text, key: String::new() }
 }
 
-/// Why the bytes of a file end before their time.
+/// Explains why the bytes of a file cannot be read.
 pub(crate) fn unreadable(source: &str, fault: &io::Error) -> Diagnostic {
     match fault.kind() {
         ErrorKind::UnexpectedEof => {
@@ -121,28 +121,28 @@ pub(crate) fn unreadable(source: &str, fault: &io::Error) -> Diagnostic {
                 .help("copy or record the profile again")
         }
         ErrorKind::InvalidInput | ErrorKind::InvalidData => {
-            Diagnostic::new(format!("{source} is a damaged packed file: {fault}"))
+            Diagnostic::new(format!("{source} is a damaged compressed file: {fault}"))
                 .help("copy or record the profile again")
         }
         ErrorKind::NotFound => Diagnostic::new(format!("cannot read {source}: {fault}"))
-            .help("is the path right? it is relative to the folder that the command runs in"),
+            .help("check the path: it is relative to the current folder"),
         ErrorKind::IsADirectory => {
-            Diagnostic::new(format!("cannot read {source}: {fault}")).help("name one of the files in it")
+            Diagnostic::new(format!("cannot read {source}: {fault}")).help("give one of the files in it")
         }
         _ => {
-            Diagnostic::new(format!("cannot read {source}: {fault}")).help("the file must be readable by you")
+            Diagnostic::new(format!("cannot read {source}: {fault}")).help("check the permissions of the file")
         }
     }
 }
 
-/// A fresh profile of a format.
+/// Empty profile of a format.
 fn profile(format: Format) -> Profile {
     Profile::new(format)
 }
 
-// What stands in a field: sizes, times, numbers.
+// Fields: sizes, times, numbers.
 
-/// Nanoseconds in a unit of time, as profilers abbreviate it.
+/// Nanoseconds per unit of time, as profilers abbreviate it.
 fn unit_ns(name: &str) -> Option<f64> {
     Some(match name {
         "ns" | "nsec" | "nsecond" | "nanosecond" | "nanoseconds" => 1.0,
@@ -153,10 +153,10 @@ fn unit_ns(name: &str) -> Option<f64> {
     })
 }
 
-/// Units that are read.
+/// Units that are accepted.
 const UNITS: [&str; 8] = ["ns", "us", "ms", "s", "nsecond", "usecond", "msecond", "second"];
 
-/// Three sizes: `564x1x1`, `(564, 1, 1)` or `564 1 1`; nothing is `Ok(None)`.
+/// Parses three sizes: `564x1x1`, `(564, 1, 1)` or `564 1 1`; an empty field is `Ok(None)`.
 fn dims(text: &[u8]) -> Result<Option<Dims>, ()> {
     let mut sides = [0_u32; 3];
     let mut found = 0;
@@ -173,7 +173,7 @@ fn dims(text: &[u8]) -> Result<Option<Dims>, ()> {
     }
 }
 
-/// A size in blocks or threads: a whole number from one.
+/// Parses a size in blocks or threads: a whole number from one.
 fn size(digits: &[u8]) -> Option<u32> {
     let mut value = 0_u32;
     for digit in digits {
@@ -185,12 +185,12 @@ fn size(digits: &[u8]) -> Option<u32> {
     (value > 0).then_some(value)
 }
 
-/// A real number.
+/// Parses a real number.
 fn number(text: &[u8]) -> Option<f64> {
     str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
-/// A real number that may have commas between thousands, as Nsight Compute prints them: `1,234.5`.
+/// Parses a real number that may have commas between thousands, as Nsight Compute prints them: `1,234.5`.
 fn grouped(text: &[u8]) -> Option<f64> {
     let text = str::from_utf8(text).ok()?.trim();
     if !text.contains(',') {

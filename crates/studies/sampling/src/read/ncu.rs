@@ -1,4 +1,4 @@
-//! What Nsight Compute prints as CSV.
+//! CSV output of Nsight Compute.
 
 use super::tables::{DURATION, Metrics, Raw, joined};
 use super::{UNITS, grouped, unit_ns, unreadable};
@@ -7,10 +7,10 @@ use config::{Diagnostic, Place};
 use csv::{ByteRecord, ErrorKind};
 use std::io::{self, BufRead, Read};
 
-/// The name of the duration in the section `GPU Speed Of Light Throughput`.
+/// Name of the duration in the section `GPU Speed Of Light Throughput`.
 const IN_SECTION: &str = "Duration";
 
-/// A kernel of which not all rows are read.
+/// Kernel whose rows are being read.
 struct Open {
     id: Vec<u8>,
     process: Vec<u8>,
@@ -20,7 +20,7 @@ struct Open {
     duration_ns: Option<f64>,
 }
 
-/// One row a metric; the rows of a kernel follow each other.
+/// Reads one row per metric; the rows of a kernel follow each other.
 pub(super) fn metrics<R: BufRead>(mut rows: Rows<R>, columns: &Metrics) -> Result<Profile, Diagnostic> {
     let mut profile = super::profile(rows.format);
     let mut open: Option<Open> = None;
@@ -69,7 +69,7 @@ fn close(profile: &mut Profile, done: Open) -> Result<(), Diagnostic> {
     profile.push(&done.name, done.grid, done.block, duration_ns)
 }
 
-/// One row a kernel, after a row of units.
+/// Reads one row per kernel, after a row of units.
 pub(super) fn raw<R: BufRead>(mut rows: Rows<R>, columns: &Raw) -> Result<Profile, Diagnostic> {
     let mut profile = super::profile(rows.format);
     if !rows.next()? {
@@ -110,13 +110,13 @@ fn duration<R: BufRead>(rows: &Rows<R>, column: usize, unit_ns: f64) -> Result<f
 
 fn no_unit<R: BufRead>(rows: &Rows<R>, unit: &str, column: usize) -> Diagnostic {
     let fault =
-        Diagnostic::new(format!("the duration has no unit of time, but `{unit}`")).allowed(unit, UNITS);
+        Diagnostic::new(format!("the unit of the duration is `{unit}`, not a unit of time")).allowed(unit, UNITS);
     rows.placed(fault, Some(column))
 }
 
 // Rows of a table, with the place of each for diagnostics.
 
-/// Characters of a row that a diagnostic keeps.
+/// Maximum length of a row in a diagnostic, in characters.
 const SHOWN: usize = 300;
 
 pub(super) struct Rows<R> {
@@ -124,12 +124,12 @@ pub(super) struct Rows<R> {
     record: ByteRecord,
     source: String,
     before: u64,
-    /// The line of the row.
+    /// Line number of the row.
     line: u64,
     pub(super) format: Format,
 }
 
-/// Bytes of which is known whether quotes are closed and the last line is ended.
+/// Reader that tracks whether quotes are closed and the last line is terminated.
 struct Watched<R> {
     inner: R,
     quotes: u64,
@@ -146,7 +146,7 @@ impl<R: Read> Read for Watched<R> {
 }
 
 impl<R: BufRead> Rows<R> {
-    /// Rows that follow `before` lines.
+    /// Creates rows that follow `before` lines.
     pub(super) fn new(source: &str, before: u64, bytes: R, format: Format) -> Rows<R> {
         let watched = Watched { inner: bytes, quotes: 0, last: b'\n' };
         let reader = csv::ReaderBuilder::new()
@@ -157,10 +157,10 @@ impl<R: BufRead> Rows<R> {
         Rows { reader, record: ByteRecord::new(), source: source.to_owned(), before, line: before, format }
     }
 
-    /// Goes to the next row; false at the end. What profilers say between rows is no row.
+    /// Moves to the next row; returns false at the end. Remarks of profilers between rows are skipped.
     ///
     /// # Errors
-    /// Bytes that cannot be read, and an end within quotes.
+    /// The bytes cannot be read, or end within quotes.
     pub(super) fn next(&mut self) -> Result<bool, Diagnostic> {
         loop {
             match self.reader.read_byte_record(&mut self.record) {
@@ -175,7 +175,7 @@ impl<R: BufRead> Rows<R> {
                 Err(fault) => {
                     return Err(match fault.kind() {
                         ErrorKind::Io(fault) => unreadable(&self.source, fault),
-                        _ => Diagnostic::new(format!("{} is no CSV: {fault}", self.source)),
+                        _ => Diagnostic::new(format!("{} is not CSV: {fault}", self.source)),
                     });
                 }
             }
@@ -187,12 +187,12 @@ impl<R: BufRead> Rows<R> {
         }
     }
 
-    /// Whether the last line has its line feed; asked at the end.
+    /// Returns whether the last line has its line feed; valid at the end.
     pub(super) fn is_ended(&self) -> bool {
         self.reader.get_ref().last == b'\n'
     }
 
-    /// A field of the row.
+    /// Field of the row.
     ///
     /// # Errors
     /// The row ends before it.
@@ -203,10 +203,10 @@ impl<R: BufRead> Rows<R> {
             .ok_or_else(|| self.fault(&format!("the row ends before the {what}"), None, &[]))
     }
 
-    /// A field that must be a text.
+    /// Non-empty text field of the row.
     ///
     /// # Errors
-    /// The row ends before it, it is empty, or it is not UTF-8.
+    /// The row ends before the field, or the field is empty or not UTF-8.
     pub(super) fn text(&self, column: usize, what: &str) -> Result<&str, Diagnostic> {
         let bytes = self.field(column, what)?;
         if bytes.is_empty() {
@@ -215,14 +215,14 @@ impl<R: BufRead> Rows<R> {
         str::from_utf8(bytes).map_err(|_| self.fault(&format!("the {what} is not UTF-8"), Some(column), &[]))
     }
 
-    /// A diagnostic at a field of the row.
+    /// Creates a diagnostic at a field of the row.
     pub(super) fn fault(&self, what: &str, column: Option<usize>, allowed: &[&str]) -> Diagnostic {
         let mut diagnostic = Diagnostic::new(what);
         diagnostic.allowed = allowed.iter().map(|one| (*one).to_owned()).collect();
         self.placed(diagnostic, column)
     }
 
-    /// Puts the row, and the field it is about, into a diagnostic.
+    /// Adds the row, and the field at fault, to a diagnostic.
     pub(super) fn placed(&self, diagnostic: Diagnostic, column: Option<usize>) -> Diagnostic {
         let shown = |field: &[u8]| {
             let text = String::from_utf8_lossy(field);

@@ -1,5 +1,5 @@
-//! Tables of one row a kernel, our kernel CSV and the traces of Nsight Systems: the header lines, which say the
-//! format and the columns, and the rows.
+//! Tables of one row per kernel, the kernel CSV and the traces of Nsight Systems: header lines, which identify the
+//! format and the columns, and rows.
 
 use super::ncu::Rows;
 use super::{UNITS, dims, number, size, unit_ns};
@@ -7,18 +7,18 @@ use crate::profile::{Dims, Format, Profile, check};
 use config::Diagnostic;
 use std::io::BufRead;
 
-/// A header that was understood.
+/// Parsed header.
 pub(super) struct Known {
     pub(super) format: Format,
     pub(super) layout: Header,
 }
 
 pub(super) enum Header {
-    /// One row a kernel, its times and sizes in the row.
+    /// One row per kernel, with its times and sizes.
     Table(Table),
-    /// One row a metric of a kernel.
+    /// One row per metric of a kernel.
     Metrics(Metrics),
-    /// One row a kernel, units in a row of their own.
+    /// One row per kernel, units in a row of their own.
     Raw(Raw),
 }
 
@@ -26,17 +26,17 @@ pub(super) enum Header {
 pub(super) struct Table {
     pub(super) start: usize,
     pub(super) duration: usize,
-    /// Nanoseconds in a unit of the duration.
+    /// Nanoseconds per unit of the duration.
     pub(super) unit_ns: f64,
     pub(super) sizes: Sizes,
     pub(super) name: usize,
 }
 
-/// Where grid and block stand.
+/// Columns of grid and block.
 pub(super) enum Sizes {
-    /// Three sizes in a column each.
+    /// One column each, with three sizes.
     Joined { grid: usize, block: usize },
-    /// A column a size: grid x, y, z, block x, y, z.
+    /// One column per size: grid x, y, z, block x, y, z.
     Apart([usize; 6]),
 }
 
@@ -61,12 +61,12 @@ pub(super) struct Raw {
     pub(super) duration: usize,
 }
 
-/// The metric that has the duration of a kernel.
+/// Metric with the duration of a kernel.
 pub(super) const DURATION: &str = "gpu__time_duration.sum";
 
 const SIDES: [&str; 6] = ["GrdX", "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ"];
 
-/// The formats of tables.
+/// Formats of tables.
 #[derive(Clone, Copy)]
 pub(super) enum Layout {
     KernelCsv,
@@ -77,7 +77,7 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// The format that a line is the header of, whole or not.
+    /// Detects the format from a header line, complete or not.
     pub(super) fn recognise(line: &[u8]) -> Option<Layout> {
         let names = names(line)?;
         let has = |name: &str| position(&names, name).is_some();
@@ -97,10 +97,10 @@ impl Layout {
         }
     }
 
-    /// The columns.
+    /// Parses the columns.
     ///
     /// # Errors
-    /// Columns that are not there, a unit that is none of time.
+    /// Columns are missing, or a unit is not one of time.
     pub(super) fn header(self, line: &[u8]) -> Result<Known, Diagnostic> {
         let names = names(line).unwrap_or_default();
         let at = |name: &str| position(&names, name).unwrap_or_default();
@@ -185,7 +185,7 @@ impl Layout {
     }
 }
 
-/// The names in a line, as far as it is text with two fields or more.
+/// Names in a line, if it is text with two fields or more.
 fn names(line: &[u8]) -> Option<Vec<String>> {
     if !line.contains(&b',') || str::from_utf8(line).is_err() {
         return None;
@@ -195,7 +195,7 @@ fn names(line: &[u8]) -> Option<Vec<String>> {
     Some(record.iter().map(|name| name.trim().to_owned()).collect())
 }
 
-/// The column of a name; a name may be followed by its unit in brackets.
+/// Column of a name; a name may be followed by its unit in brackets.
 fn position(names: &[String], wanted: &str) -> Option<usize> {
     names.iter().position(|name| {
         name == wanted
@@ -203,7 +203,7 @@ fn position(names: &[String], wanted: &str) -> Option<usize> {
     })
 }
 
-/// Nanoseconds in the unit of a column: `Duration (us)`.
+/// Nanoseconds per unit of a column such as `Duration (us)`.
 fn unit(column: &str) -> Result<f64, Diagnostic> {
     let name = column.rsplit_once('(').map_or("", |(_, unit)| unit.trim_end_matches(')'));
     unit_ns(name).ok_or_else(|| {
@@ -221,9 +221,9 @@ fn incomplete(format: Format, missing: &[&str], wanted: &[&str]) -> Diagnostic {
             "`ncu --csv --metrics gpu__time_duration.sum` of Nsight Compute 2022.2 and later has all of them"
         }
         Format::NsysGpuTrace | Format::NsysKernelTrace => {
-            "a filtered export is not enough: export the whole report"
+            "export the whole report, not a filtered one"
         }
-        _ => "without durations there is nothing to sample by",
+        _ => "sampling needs the duration of each kernel",
     };
     let mut diagnostic =
         Diagnostic::new(format!("the header ({format}) has no {plural} {}", quoted.join(", "))).help(help);
@@ -231,7 +231,7 @@ fn incomplete(format: Format, missing: &[&str], wanted: &[&str]) -> Diagnostic {
     diagnostic
 }
 
-/// What a grid and a block look like.
+/// Allowed text of a grid or a block.
 const THREE: &str = "three whole numbers from 1, such as 564x1x1, or nothing";
 
 pub(super) fn read_table<R: BufRead>(mut rows: Rows<R>, columns: &Table) -> Result<Profile, Diagnostic> {
@@ -256,7 +256,7 @@ pub(super) fn read_table<R: BufRead>(mut rows: Rows<R>, columns: &Table) -> Resu
         starts.push(start);
     }
     if others > 0 {
-        profile.remark(format!("{others} copies and fills of memory are no kernels"));
+        profile.remark(format!("{others} memory copies and fills are not kernels"));
     }
     if !rows.is_ended() {
         profile.remark("the last line has no line feed: is the file complete?".to_owned());
@@ -285,7 +285,7 @@ fn sizes<R: BufRead>(rows: &Rows<R>, columns: &Sizes) -> Result<(Option<Dims>, O
     }
 }
 
-/// A grid or a block in one field.
+/// Parses a grid or a block in one field.
 pub(super) fn joined<R: BufRead>(
     rows: &Rows<R>,
     column: usize,

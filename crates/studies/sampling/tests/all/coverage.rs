@@ -148,7 +148,8 @@ fn heavy_tails() {
     }
 }
 
-/// The worst for a small sample: two durations so near that one sample would do by the formula, were a mean of one normal.
+/// The worst for a small sample: two durations so near that one sample would do by the formula, were a mean of one
+/// normal.
 #[test]
 fn two_durations_just_apart() {
     for (far, one_in) in [(1.12, 5), (1.25, 10), (1.6, 50)] {
@@ -160,9 +161,9 @@ fn two_durations_just_apart() {
     }
 }
 
-/// A simulation need not make those kernels long that were long in the profile. Here it gives every kernel the duration of
-/// another, so that the total is the same: Allegro's bound holds, because it takes the spread within a group for chance; that
-/// of `fewest`, whose groups are slices of the spread, does not.
+/// A simulation need not make those kernels long that were long in the profile. Here it gives every kernel the duration
+/// of another, so that the total is the same: Allegro's bound holds, because it takes the spread within a group for
+/// chance; that of `fewest`, whose groups are slices of the spread, does not.
 #[test]
 fn durations_of_a_simulation() {
     const SEEDS: u64 = 1000;

@@ -134,7 +134,7 @@ fn bad_tables() {
     refused(csv("2x3x4", "2x0x4"), &["the grid cannot be"], 3);
     refused(csv(",gemm", ","), &["the name of the kernel is missing"], 3);
     refused(csv(",gemm", ""), &["the row ends before the name of the kernel"], 3);
-    refused(csv("dur_us", "duration"), &["has no column `dur_us`", "without durations"], 1);
+    refused(csv("dur_us", "duration"), &["has no column `dur_us`", "sampling needs the duration"], 1);
     refused(csv("start_us,dur_us,", ""), &["has no columns `start_us`, `dur_us`"], 1);
     refused(KERNEL_CSV.lines().next().unwrap(), &["no kernels in test"], 0);
     // Cut within the quotes of a name, where CSV readers see no fault.
@@ -152,11 +152,11 @@ fn bad_tables() {
 #[test]
 fn bad_exports_of_nsight_compute() {
     refused(NCU.replacen("\"3,136\"", "\"3,13\"", 1), &["not a number: `3,13`", "LC_ALL=C"], 6);
-    refused(NCU.replacen("\"nsecond\",\"3", "\"cycle\",\"3", 1), &["no unit of time, but `cycle`"], 6);
+    refused(NCU.replacen("\"nsecond\",\"3", "\"cycle\",\"3", 1), &["is `cycle`, not a unit of time"], 6);
     let without = NCU.replacen("gpu__time_duration.sum", "dram__bytes.sum", 1);
     refused(without, &["ID 1 (`gemm`) has no duration"], 8);
     refused(NCU.replacen("\"Grid Size\"", "\"Grid\"", 1), &["has no column `Grid Size`"], 4);
-    refused(NCU_RAW.replacen("\"usecond\"", "\"\"", 1), &["no unit of time"], 3);
+    refused(NCU_RAW.replacen("\"usecond\"", "\"\"", 1), &["not a unit of time"], 3);
     refused(
         NCU_RAW.replacen("gpu__time_duration.sum", "gpu__time.max", 1),
         &["has no column `gpu__time_dur"],
@@ -200,8 +200,8 @@ fn bad_files() {
     refused("\n \n", &["empty"], 0);
     let other =
         "kernel_name,problem_size,iterations,avg_ms,min_ms,max_ms\nvectoradd,1024,51,0.0046,0.0042,0.0117\n";
-    refused(other, &["no profile that can be read", "allowed: kernel CSV", "ncu --csv"], 1);
-    refused([0_u8, 159, 146, 150, b'\n'], &["no profile that can be read"], 1);
+    refused(other, &["not a known profile", "allowed: kernel CSV", "ncu --csv"], 1);
+    refused([0_u8, 159, 146, 150, b'\n'], &["not a known profile"], 1);
     let fault = Profile::read(std::path::Path::new("no/such/file.json")).unwrap_err();
     assert!(fault.what.contains("cannot read no/such/file.json") && fault.help.is_some(), "{fault}");
 }

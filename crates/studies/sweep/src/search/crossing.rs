@@ -1,4 +1,4 @@
-//! Where a metric passes a limit: by bisection, for each combination of the other axes and each seed.
+//! Finds where a metric crosses a limit, by bisection, for each combination of the other axes and each seed.
 
 use super::{Answer, Choice, Ended, Search, Values, Way, limit, metric};
 use crate::axes::Key;
@@ -7,22 +7,22 @@ use config::{Diagnostic, Resolved};
 use serde::Deserialize;
 use toml::Value;
 
-/// `[search.crossing]` as it is written.
+/// Table `[search.crossing]` as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Text {
-    /// What is stepped, an option `workload.iodepth` or a key of the spec.
+    /// Key to step: an option such as `workload.iodepth`, or a spec key.
     key: String,
-    /// The first and the last of whole numbers.
+    /// First and last of a range of whole numbers.
     between: Option<(u64, u64)>,
-    /// Values in their order, in place of numbers.
+    /// Ordered values, instead of numbers.
     among: Option<Vec<Value>>,
     metric: String,
-    /// What it passes.
+    /// Limit that the metric crosses.
     passes: Value,
 }
 
-/// Where to look.
+/// Range of the search.
 pub(super) struct Crossing {
     pub(super) first: u64,
     pub(super) last: u64,
@@ -38,15 +38,15 @@ pub(super) fn read(text: &Text, resolved: &Resolved) -> Result<Search, Diagnosti
         (None, Some(values)) => (Values::Listed(values.clone()), 0, (values.len() as u64).saturating_sub(1)),
         _ => {
             return Err(resolved
-                .diagnose("search.crossing", "it is to be said between which numbers, or among which values")
-                .help("`between = [1, 256]`, or `among = [\"4k\", \"16k\", \"64k\"]` in their order"));
+                .diagnose("search.crossing", "the range is missing: give `between` or `among`")
+                .help("`between = [1, 256]`, or `among = [\"4k\", \"16k\", \"64k\"]` in order"));
         }
     };
     if first >= last || last > i64::MAX as u64 {
         let key = if text.among.is_some() { "among" } else { "between" };
         return Err(resolved
-            .diagnose(&at(key), "there are no two values to look between")
-            .help("the smaller number first; of values, two at least"));
+            .diagnose(&at(key), "the range needs two values at least")
+            .help("give the smaller number first; of values, at least two"));
     }
     let way = Way::Crossing(Crossing { first, last, limit });
     Ok(Search { key: Key::read(&text.key), values, metric: text.metric.clone(), way })
@@ -59,12 +59,12 @@ impl Crossing {
     }
 }
 
-/// What is known of a combination.
+/// Current interval of a combination.
 struct Span {
     cell: Cell,
-    /// The metric is on one side of the limit here,
+    /// End where the metric is on one side of the limit,
     low: u64,
-    /// and on the other there, as far as that is known.
+    /// and end where it is on the other, as far as known.
     high: u64,
 }
 
@@ -74,7 +74,7 @@ impl Span {
     }
 }
 
-/// A search under way.
+/// Search in progress.
 pub(super) struct Going<'s> {
     of: &'s Crossing,
     search: &'s Search,
@@ -83,18 +83,18 @@ pub(super) struct Going<'s> {
 }
 
 impl Going<'_> {
-    /// Whether the metric is above the limit; `None` if the run has none.
+    /// Returns whether the metric is above the limit; `None` if the run lacks it.
     fn is_beyond(&self, cell: &Cell, ended: &Ended) -> Option<bool> {
         ended.get(cell).copied().flatten().map(|value| value > self.of.limit)
     }
 
-    /// The sides at the ends of a span, if they are two.
+    /// Sides at the ends of a span, if they differ.
     fn sides(&self, span: &Span, ended: &Ended) -> Option<(bool, bool)> {
         let of = |value| self.is_beyond(&span.at(value), ended);
         Some((of(span.low)?, of(span.high)?)).filter(|(low, high)| low != high)
     }
 
-    /// The next run of a combination, once its ends have moved as far as is known.
+    /// Next run of a combination, once its ends have moved as far as known.
     fn next_middle(&mut self, number: usize, ended: &Ended) -> Option<Cell> {
         let (side_of_low, _) = self.sides(&self.spans[number], ended)?;
         loop {
@@ -107,7 +107,7 @@ impl Going<'_> {
             if !ended.contains_key(&cell) {
                 return Some(cell);
             }
-            // Of one that failed, nobody knows on which side it is.
+            // The side of a failed run is unknown.
             let side = self.is_beyond(&cell, ended)?;
             let span = &mut self.spans[number];
             *(if side == side_of_low { &mut span.low } else { &mut span.high }) = middle;
@@ -143,7 +143,7 @@ impl Choice for Going<'_> {
         };
         let key = self.search.key.column();
         Some(Answer {
-            what: format!("where {metric} passes {}", self.of.limit),
+            what: format!("where {metric} crosses {}", self.of.limit),
             heads: vec![
                 format!("{key} before"),
                 format!("{metric} before"),

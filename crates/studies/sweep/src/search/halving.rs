@@ -1,5 +1,6 @@
-//! The best combination, by successive halving (K. Jamieson, A. Talwalkar, Non-stochastic best arm identification and hyperparameter
-//! optimization, AISTATS 2016): all run with a small budget, the best share of them with a larger one, until one is left.
+//! Finds the best combination by successive halving (K. Jamieson, A. Talwalkar, Non-stochastic best arm identification
+//! and hyperparameter optimization, AISTATS 2016): all run with a small budget, the best of them with a larger one,
+//! until one is left.
 
 use super::{Answer, Choice, Ended, Search, Values, Way, metric};
 use crate::axes::Key;
@@ -7,17 +8,17 @@ use crate::point::Cell;
 use config::{Diagnostic, Resolved};
 use serde::Deserialize;
 
-/// `[search.halving]` as it is written.
+/// Table `[search.halving]` as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Text {
     metric: String,
     best: Best,
-    /// What makes a run long: an option such as `workload.number_ios`, or a key of the spec.
+    /// Budget key, which sets the length of a run: an option such as `workload.number_ios`, or a spec key.
     budget: String,
-    /// The budget of the first round.
+    /// Budget of the first round.
     from: u64,
-    /// Each round has one in so many of the combinations, and so many times the budget.
+    /// Factor by which each round divides the combinations and multiplies the budget.
     #[serde(default = "three")]
     factor: u64,
 }
@@ -26,7 +27,7 @@ fn three() -> u64 {
     3
 }
 
-/// Which is better.
+/// Direction of improvement.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Best {
@@ -34,7 +35,7 @@ enum Best {
     Most,
 }
 
-/// What to look for.
+/// Parameters of the search.
 pub(super) struct Halving {
     pub(super) from: u64,
     factor: u64,
@@ -45,10 +46,10 @@ pub(super) fn read(text: &Text, resolved: &Resolved) -> Result<Search, Diagnosti
     let at = |key: &str| format!("search.halving.{key}");
     metric(&text.metric, &at("metric"), resolved)?;
     if !(2..=100).contains(&text.factor) {
-        return Err(resolved.diagnose(&at("factor"), "the factor is 2 to 100"));
+        return Err(resolved.diagnose(&at("factor"), "the factor must be from 2 to 100"));
     }
     if text.from == 0 {
-        return Err(resolved.diagnose(&at("from"), "the first budget is at least 1"));
+        return Err(resolved.diagnose(&at("from"), "the first budget must be at least 1"));
     }
     let way = Way::Halving(Halving { from: text.from, factor: text.factor, best: text.best });
     Ok(Search { key: Key::read(&text.budget), values: Values::Whole, metric: text.metric.clone(), way })
@@ -56,7 +57,7 @@ pub(super) fn read(text: &Text, resolved: &Resolved) -> Result<Search, Diagnosti
 
 impl Halving {
     pub(super) fn begin<'s>(&'s self, search: &'s Search, cells: Vec<Cell>) -> Going<'s> {
-        // Seeds of one combination stand side by side.
+        // Seeds of one combination are adjacent.
         let candidates =
             cells.chunk_by(|a, b| Cell { seed: 0, ..a.clone() } == Cell { seed: 0, ..b.clone() });
         let left = candidates.map(<[Cell]>::to_vec).collect();
@@ -64,19 +65,19 @@ impl Halving {
     }
 }
 
-/// A search under way.
+/// Search in progress.
 pub(super) struct Going<'s> {
     of: &'s Halving,
     search: &'s Search,
-    /// The combinations that are left, each with all its seeds; the best first after a round.
+    /// Remaining combinations, each with all its seeds; best first after a round.
     left: Vec<Vec<Cell>>,
-    /// Of the last round; zero before the first.
+    /// Budget of the last round; zero before the first.
     budget: u64,
     runs: usize,
 }
 
 impl Going<'_> {
-    /// The mean over seeds; none if a run has none.
+    /// Mean over seeds; `None` if a run lacks the metric.
     fn score(&self, seeds: &[Cell], ended: &Ended) -> Option<f64> {
         let of =
             |cell: &Cell| ended.get(&Cell { sought: Some(self.budget), ..cell.clone() }).copied().flatten();
@@ -84,13 +85,13 @@ impl Going<'_> {
         values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
     }
 
-    /// Keeps the best of the last round; whether another round is needed.
+    /// Keeps the best of the last round; returns whether another round is needed.
     fn keep_best(&mut self, ended: &Ended) -> bool {
         let mut scored: Vec<(f64, Vec<Cell>)> = std::mem::take(&mut self.left)
             .into_iter()
             .filter_map(|seeds| Some((self.score(&seeds, ended)?, seeds)))
             .collect();
-        // Of equals, the one that comes first among the combinations.
+        // Ties keep the order of the combinations.
         scored.sort_by(|(a, _), (b, _)| match self.of.best {
             Best::Least => a.total_cmp(b),
             Best::Most => b.total_cmp(a),

@@ -1,7 +1,7 @@
-//! Which runs of a sweep are made: all combinations, or those that a search asks for, round by round.
+//! Choice of the runs of a sweep: all combinations, or those that a search asks for, round by round.
 //!
-//! A search sees what all runs so far have come to, and says which come next. It is the same whatever runs beside what, and wherever: a
-//! sweep that is resumed asks for the same runs again, and takes them from the store.
+//! A search sees the outcomes of all runs so far, and says which come next. It does not depend on where or beside what
+//! runs are made: a resumed sweep asks for the same runs again, and takes them from the store.
 
 mod crossing;
 mod halving;
@@ -16,29 +16,29 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// What runs have come to: the metric that a search looks at; none of a run that failed, or that has none.
+/// Metric of a search by run; `None` for a run that failed or lacks it.
 pub(crate) type Ended = BTreeMap<Cell, Option<f64>>;
 
-/// Chooses the runs of a sweep.
+/// Chooser of the runs of a sweep.
 pub(crate) trait Choice {
-    /// The runs of the next round, none of which was made; none when all is known.
+    /// Runs of the next round, all new; empty once the answer is known.
     fn next(&mut self, ended: &Ended) -> Vec<Cell>;
 
-    /// What was found, once no more runs are asked for.
+    /// Answer, once no more runs are asked for.
     fn answer(&self, ended: &Ended) -> Option<Answer>;
 }
 
-/// What a search has found.
+/// Answer of a search.
 pub struct Answer {
-    /// What it says, in a sentence without a stop.
+    /// Title, without a full stop.
     pub what: String,
-    /// What stands behind what distinguishes a row.
+    /// Headings of the columns after those that distinguish a row.
     pub heads: Vec<String>,
-    /// A run that stands for a row, and the row's values.
+    /// Rows: a representative run, and the row's values.
     pub(crate) rows: Vec<(Cell, Vec<serde_json::Value>)>,
 }
 
-/// `[search]` as it is written.
+/// Table `[search]` as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchText {
@@ -46,13 +46,13 @@ pub(super) struct SearchText {
     halving: Option<halving::Text>,
 }
 
-/// A search.
+/// Search definition.
 pub(crate) struct Search {
-    /// What it chooses values of.
+    /// Key whose values it chooses.
     pub(crate) key: Key,
-    /// The values.
+    /// Candidate values.
     pub(crate) values: Values,
-    /// What it looks at.
+    /// Metric that it evaluates.
     pub(crate) metric: String,
     way: Way,
 }
@@ -62,7 +62,7 @@ enum Way {
     Halving(halving::Halving),
 }
 
-/// Values in their order.
+/// Ordered values.
 pub(crate) enum Values {
     /// Whole numbers.
     Whole,
@@ -71,11 +71,11 @@ pub(crate) enum Values {
 }
 
 impl Values {
-    /// The value of a number.
+    /// Value at a number.
     pub(super) fn at(&self, number: u64) -> Value {
         match self {
             Values::Whole => Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)),
-            // Numbers come from the list.
+            // The number is an index into the list.
             Values::Listed(values) => values[number as usize].clone(),
         }
     }
@@ -85,15 +85,15 @@ impl Search {
     /// Reads `[search]`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with its place.
+    /// All faults, with their places.
     pub(super) fn read(text: &SearchText, axes: &[Axis], resolved: &Resolved) -> Result<Search, Diagnostic> {
         let search = match (&text.crossing, &text.halving) {
             (Some(text), None) => crossing::read(text, resolved)?,
             (None, Some(text)) => halving::read(text, resolved)?,
             _ => {
                 return Err(resolved
-                    .diagnose("search", "a search has one way to search")
-                    .help("[search.crossing] finds where a metric passes a limit, [search.halving] the best combination"));
+                    .diagnose("search", "a search needs exactly one method")
+                    .help("[search.crossing] finds where a metric crosses a limit, [search.halving] the best combination"));
             }
         };
         let place = format!("search.{}.{}", search.name(), search.key_of_key());
@@ -103,7 +103,7 @@ impl Search {
         Ok(search)
     }
 
-    /// The way's name in the file.
+    /// Name of the method in the file.
     pub(super) fn name(&self) -> &'static str {
         match self.way {
             Way::Crossing(_) => "crossing",
@@ -111,7 +111,7 @@ impl Search {
         }
     }
 
-    /// What stands before the key in the file.
+    /// Name of the entry that holds the key.
     pub(super) fn key_of_key(&self) -> &'static str {
         match self.way {
             Way::Crossing(_) => "key",
@@ -119,7 +119,7 @@ impl Search {
         }
     }
 
-    /// Values that are looked at before anything runs.
+    /// Values checked before anything runs.
     pub(super) fn first_and_last(&self) -> Vec<u64> {
         match &self.way {
             Way::Crossing(crossing) => vec![crossing.first, crossing.last],
@@ -128,7 +128,7 @@ impl Search {
     }
 }
 
-/// What chooses the runs of a sweep.
+/// Chooser for a sweep.
 pub(crate) fn choice(sweep: &Sweep) -> Box<dyn Choice + '_> {
     match sweep.search.as_ref().map(|search| (search, &search.way)) {
         None => Box::new(All(Some(cells(sweep)))),
@@ -137,7 +137,7 @@ pub(crate) fn choice(sweep: &Sweep) -> Box<dyn Choice + '_> {
     }
 }
 
-/// All combinations, in one round.
+/// Chooser of all combinations, in one round.
 struct All(Option<Vec<Cell>>);
 
 impl Choice for All {
@@ -150,18 +150,18 @@ impl Choice for All {
     }
 }
 
-/// A metric that a search looks at.
+/// Checks a metric of a search.
 ///
 /// # Errors
-/// No result has it.
+/// The metric is not in any result.
 fn metric(name: &str, place: &str, resolved: &Resolved) -> Result<(), Diagnostic> {
     super::validate::refuse_unknown_at(name, place, resolved)
 }
 
-/// A limit of a metric: a number, or a time where the metric is one.
+/// Parses a limit of a metric: a number, or a time for a metric in ns.
 ///
 /// # Errors
-/// It is neither.
+/// The value is neither.
 fn limit(value: &Value, metric: &str, place: &str, resolved: &Resolved) -> Result<f64, Diagnostic> {
     let is_time = unit_of(metric) == Some("ns");
     let found = match value {
@@ -171,9 +171,9 @@ fn limit(value: &Value, metric: &str, place: &str, resolved: &Resolved) -> Resul
         _ => None,
     };
     let help = if is_time {
-        "a number of nanoseconds, or a time: \"1ms\""
+        "give a number of nanoseconds, or a time: \"1ms\""
     } else {
-        "a number, in the metric's unit"
+        "give a number, in the metric's unit"
     };
-    found.ok_or_else(|| resolved.diagnose(place, format!("`{value}` is no limit of `{metric}`")).help(help))
+    found.ok_or_else(|| resolved.diagnose(place, format!("`{value}` is not a limit of `{metric}`")).help(help))
 }

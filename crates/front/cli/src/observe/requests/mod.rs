@@ -1,4 +1,4 @@
-//! Requests one by one, in a file: as CSV, a line of names and then a line each, or as Parquet.
+//! Requests one by one, in a file: as CSV with a header line, or as Parquet.
 
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::rc::Rc;
 use timeline::window;
 
-/// A file of requests under way. Warm-up is in it too; the rows are in the order of completion.
+/// File of requests being written. Warm-up is included; rows are in order of completion.
 #[derive(Clone)]
 pub(crate) struct RequestFile(Rc<RefCell<State>>);
 
@@ -24,7 +24,7 @@ struct State {
     file: File,
 }
 
-/// What is written, by the end of the file's name.
+/// Output format, chosen by the extension of the file's name.
 enum File {
     Csv(Sink),
     #[cfg(feature = "parquet")]
@@ -48,7 +48,7 @@ impl File {
                 "--requests",
                 &path.display().to_string(),
                 Diagnostic::new(
-                    "the end of the file's name says how requests are written, and this one says nothing",
+                    "the extension of the file's name selects the format, and this one is unknown",
                 )
                 .help("name it .csv or .parquet"),
             ))),
@@ -72,13 +72,13 @@ impl File {
     }
 }
 
-/// Reads which requests to keep: `all`, `sample=10000`, `slowest=1000`, `window=1ms..2ms`.
+/// Parses which requests to keep: `all`, `sample=10000`, `slowest=1000`, `window=1ms..2ms`.
 ///
 /// # Errors
-/// Anything else.
+/// The text is anything else.
 pub(crate) fn keep(text: &str) -> Result<Keep, Fault> {
     let fault = |what: String| {
-        let help = "`all`, `sample=10000`, `slowest=1000` or `window=1ms..2ms`";
+        let help = "give `all`, `sample=10000`, `slowest=1000` or `window=1ms..2ms`";
         Fault::Input(at("--requests-keep", text, Diagnostic::new(what).help(help)))
     };
     let (word, value) = text.split_once('=').map_or((text, None), |(word, value)| (word, Some(value)));
@@ -92,26 +92,26 @@ pub(crate) fn keep(text: &str) -> Result<Keep, Fault> {
         ("slowest", _) => number().map(Keep::Slowest),
         ("window", Some(value)) => window(value).map(|(from, to)| Keep::Window(from, to)).map_err(fault),
         _ => Err(fault(match config::diag::nearest(word, ["all", "sample", "slowest", "window"]) {
-            Some(near) => format!("nothing is called `{word}`; did you mean `{near}`?"),
-            None => format!("nothing is called `{word}`"),
+            Some(near) => format!("unknown value `{word}`; did you mean `{near}`?"),
+            None => format!("unknown value `{word}`"),
         })),
     }
 }
 
 impl RequestFile {
-    /// Makes the file.
+    /// Creates the file.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The file cannot be created.
     pub(crate) fn create(path: &Path, keep: Keep, seed: u64) -> Result<RequestFile, Fault> {
         let state = State { keeper: Keeper::new(keep, seed), file: File::create(path)? };
         Ok(RequestFile(Rc::new(RefCell::new(state))))
     }
 
-    /// Writes out what has been held.
+    /// Writes all held requests.
     ///
     /// # Errors
-    /// The file is not whole.
+    /// The file is incomplete.
     pub(crate) fn finish(&self) -> Result<(), Fault> {
         let State { keeper, file } = &mut *self.0.borrow_mut();
         for (seen, account) in keeper.held() {
@@ -131,10 +131,10 @@ impl Observer for RequestFile {
     }
 }
 
-/// Makes the file with its line of names.
+/// Creates the file with its header line.
 ///
 /// # Errors
-/// It cannot be made.
+/// The file cannot be created.
 fn create_csv(path: &Path) -> Result<Sink, Fault> {
     let mut sink = Sink::create(path)?;
     let names = columns().map(|(name, _)| name);

@@ -1,4 +1,4 @@
-//! Requests as Parquet: typed columns that may be null, a row group for every 65,536 rows.
+//! Requests as Parquet: typed, nullable columns, a row group for every 65,536 rows.
 
 use crate::observe::Sink;
 use crate::output::{Fault, cannot_write};
@@ -13,10 +13,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Rows of a row group.
+/// Rows per row group.
 const GROUP: usize = 1 << 16;
 
-/// What the writer of the format has written, until it goes into the file.
+/// Output of the Parquet writer that has not reached the file yet.
 #[derive(Clone, Default)]
 struct Pipe(Arc<Mutex<Vec<u8>>>);
 
@@ -31,7 +31,7 @@ impl Write for Pipe {
     }
 }
 
-/// A file under way.
+/// Parquet file being written.
 pub(super) struct Rows {
     path: PathBuf,
     sink: Sink,
@@ -42,10 +42,10 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Makes the file.
+    /// Creates the file.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The file cannot be created.
     pub(super) fn create(path: &Path) -> Result<Rows, Fault> {
         let pipe = Pipe::default();
         let writer = writer(pipe.clone()).map_err(|fault| cannot_write(path, &io::Error::other(fault)))?;
@@ -61,7 +61,7 @@ impl Rows {
         }
     }
 
-    /// Writes what has gathered.
+    /// Writes the buffered rows as a row group.
     fn group(&mut self) {
         if let Some(writer) = &mut self.writer
             && let Err(fault) = group(writer, &self.rows)
@@ -80,7 +80,7 @@ impl Rows {
     /// Writes the rest.
     ///
     /// # Errors
-    /// The file is not whole.
+    /// The file is incomplete.
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
         if !self.rows.is_empty() {
             self.group();
@@ -138,7 +138,7 @@ fn group(writer: &mut SerializedFileWriter<Pipe>, rows: &[[Cell; COLUMNS]]) -> R
     group.close().map(drop)
 }
 
-/// Writes a column; what has no value is null.
+/// Writes a column; missing values are null.
 fn fill<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, Pipe>,
     rows: &[[Cell; COLUMNS]],
