@@ -174,7 +174,8 @@ fn run_case(binary: &Path, case: &Endurance, requests: u64) -> Result<bool> {
     let completed = document.pointer("/io/all/requests").and_then(Value::as_u64).unwrap_or(0);
     let phases = ["/run/precondition_cpu_s", "/run/cpu_s"].map(|path| document.pointer(path)?.as_f64());
     let [Some(before), Some(during)] = phases else { bail!("the result of {} has no times", case.system) };
-    let memory = Memory::of(&samples, before, during).context("too short to be measured: ask for more requests")?;
+    let memory =
+        Memory::of(&samples, before, during).context("too short to be measured: ask for more requests")?;
     let done = succeeded && completed == requests;
     let work = if done { "" } else { ", NOT all requests completed" };
     println!("{}: {completed} requests in {during:.0} s of CPU time, {memory}{work}", case.system);

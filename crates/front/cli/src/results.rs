@@ -43,8 +43,9 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Diagnostic> {
 /// The file cannot be read, or is not a sweep table.
 pub(crate) fn read_csv(path: &Path) -> Result<Sweep, Diagnostic> {
     let bytes = bytes(path)?;
-    let fault =
-        |fault: csv::Error| Diagnostic::new(format!("{} is not a CSV table: {fault}", path.display())).help(WHERE);
+    let fault = |fault: csv::Error| {
+        Diagnostic::new(format!("{} is not a CSV table: {fault}", path.display())).help(WHERE)
+    };
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let mut columns: Vec<Column> =
         reader.headers().map_err(fault)?.iter().map(|name| (name.to_owned(), Vec::new())).collect();
@@ -167,8 +168,10 @@ impl ResultFolder {
     /// A file cannot be written; then neither new file exists.
     pub(crate) fn deliver(mut self, document: &Document) -> Result<(), Fault> {
         if spec_digest(&self.loaded.spec) != document.spec_sha256 {
-            let what =
-                Diagnostic::new(format!("the system `{}` was changed while it was being read", document.system));
+            let what = Diagnostic::new(format!(
+                "the system `{}` was changed while it was being read",
+                document.system
+            ));
             return Err(Fault::Undelivered(what.help("run it again")));
         }
         let (spec_place, result_place) = (self.folder.join(SPEC), self.folder.join(RESULT));
@@ -261,8 +264,11 @@ impl Printed {
             [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => Ok(*first),
             several => {
                 let options: Vec<&str> = several.iter().map(|(option, _)| *option).collect();
-                Err(Diagnostic::new(format!("{} ask for different forms of one result", options.join(" and ")))
-                    .help("give only one of them"))
+                Err(Diagnostic::new(format!(
+                    "{} ask for different forms of one result",
+                    options.join(" and ")
+                ))
+                .help("give only one of them"))
             }
         }
     }

@@ -54,7 +54,8 @@ fn short(runs: &[Run]) -> String {
         let parts = [Part { name: (*name).to_owned(), values, hidden: false }];
         let chart = bars(*unit, &labels, &parts);
         let picture = Picture::Chart { chart, height: bars_height(labels.len(), 1) };
-        out += &Figure { title: (*name).to_owned(), about: "Value of each run.".into(), picture, table }.html();
+        out +=
+            &Figure { title: (*name).to_owned(), about: "Value of each run.".into(), picture, table }.html();
     }
     out
 }

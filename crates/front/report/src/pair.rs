@@ -120,9 +120,8 @@ fn latency(a: &Run, b: &Run) -> String {
         for (letter, io) in [("A", io_a), ("B", io_b)] {
             let of = curves(io, &[kind]).pop();
             if of.is_none() {
-                let what = format!(
-                    "{letter} has no `io.{kind}.histogram_ns`: its curve passes through percentiles"
-                );
+                let what =
+                    format!("{letter} has no `io.{kind}.histogram_ns`: its curve passes through percentiles");
                 out += &lacking("Histogram", &what);
             }
             let curve = of.unwrap_or_else(|| percentile_curve(io, kind, kind));
@@ -143,7 +142,8 @@ fn latency(a: &Run, b: &Run) -> String {
         }
         out += &Figure {
             title: format!("Latency distribution: {kind}"),
-            about: "Right: latency; up: share of faster requests, on a logarithmic scale towards 100 %.".into(),
+            about: "Right: latency; up: share of faster requests, on a logarithmic scale towards 100 %."
+                .into(),
             picture: Picture::Chart { chart: tail_chart(&found), height: 320 },
             table,
         }
@@ -173,7 +173,10 @@ fn breakdowns(a: &Run, b: &Run) -> String {
     }
     let about = "Each bar is the mean latency of some requests, by what they waited for, as shares of the total; the mean is beside each name.";
     let figure = share_bars("What requests wait for", about, &rows);
-    figure.map_or_else(|| lacking("Where time goes", "neither run has a `breakdown_ns`"), |figure| figure.html())
+    figure.map_or_else(
+        || lacking("Where time goes", "neither run has a `breakdown_ns`"),
+        |figure| figure.html(),
+    )
 }
 
 fn over_time(a: &Run, b: &Run) -> String {

@@ -47,10 +47,8 @@ fn summary(rows: &[Value]) -> String {
         rows.iter().map(|row| (text(row, "kind"), text(row, "evidence"))).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let mut table = Table::new(
-        "Rows by kind and evidence",
-        ["kind", "evidence", "rows", "within", "outside", "skipped"],
-    );
+    let mut table =
+        Table::new("Rows by kind and evidence", ["kind", "evidence", "rows", "within", "outside", "skipped"]);
     for (kind, evidence) in kinds {
         let of = |row: &&Value| text(row, "kind") == kind && text(row, "evidence") == evidence;
         let count = |within: Option<Value>| {

@@ -118,10 +118,7 @@ fn trouble(sweep: &Sweep) -> String {
 /// Charts that the reader configures.
 fn pictures(groups: &Groups<'_>) -> String {
     if groups.metrics.is_empty() {
-        return lacking(
-            "Charts",
-            "the table has no metrics: list them as `metrics` in the sweep file",
-        );
+        return lacking("Charts", "the table has no metrics: list them as `metrics` in the sweep file");
     }
     if groups.axes.is_empty() {
         return lacking("Charts", "only the seed was varied: the means are below");

@@ -72,7 +72,12 @@ pub(crate) fn parts(loaded: &Loaded) -> Result<(), Diagnostic> {
     }
     for cpu in &spec.cpu {
         let pager = cpu.link("swap").map(|id| spec.name_of(id));
-        pages(loaded, cpu.link("l2"), pager, "the operating system cannot page into memory that is not DRAM")?;
+        pages(
+            loaded,
+            cpu.link("l2"),
+            pager,
+            "the operating system cannot page into memory that is not DRAM",
+        )?;
     }
     Ok(())
 }
@@ -87,10 +92,7 @@ fn needs(loaded: &Loaded, id: Id) -> Result<(), Diagnostic> {
     let named = |(_, to): &(&str, &[Kind])| {
         to.iter().map(|kind| format!("`{}`", kind.name())).collect::<Vec<_>>().join(" or ")
     };
-    let what = format!(
-        "the part `{name}` lacks {}",
-        absent.iter().map(named).collect::<Vec<_>>().join(", ")
-    );
+    let what = format!("the part `{name}` lacks {}", absent.iter().map(named).collect::<Vec<_>>().join(", "));
     let mut told = loaded.diagnose(name, &what);
     told.listed = loaded.lacking();
     Err(told.help("a drive needs a part that uses it, such as `host`; a GPU needs `mmu`, `network`, `l2` and `memory`; a server needs `mmu`, `fabric`, `directory`, `l2` and `memory`; an accelerator needs `group_flash`"))
@@ -103,9 +105,9 @@ fn pages(loaded: &Loaded, l2: Option<Id>, pager: Option<&str>, what: &str) -> Re
     // The pager does not choose where pages of a placement lie.
     let is_pageable = |id: Id| id.kind == Kind::Memory && spec.memory[id.number].spec.is_pageable();
     match pager {
-        Some(pager) if !memory.is_some_and(is_pageable) => Err(loaded
-            .diagnose(pager, what)
-            .help("use a `dram` memory behind the shared cache")),
+        Some(pager) if !memory.is_some_and(is_pageable) => {
+            Err(loaded.diagnose(pager, what).help("use a `dram` memory behind the shared cache"))
+        }
         _ => Ok(()),
     }
 }

@@ -63,8 +63,7 @@ impl WarmupPolicy {
         let (from, until) = match self {
             WarmupPolicy::detected(Detected { from, until }) => (from, until),
             WarmupPolicy::fixed(Fixed { jobs }) if *jobs > 0 && *jobs >= all => {
-                let what =
-                    format!("a warm-up of {jobs} jobs leaves none of the run's {all} jobs to measure");
+                let what = format!("a warm-up of {jobs} jobs leaves none of the run's {all} jobs to measure");
                 return Err(SpecError::new("warmup.fixed.jobs", what)
                     .help(format!("use fewer, or give the run more jobs (`cpu.load.jobs`, now {all})")));
             }

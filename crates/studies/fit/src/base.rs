@@ -60,9 +60,7 @@ impl Base {
             (_, Some(ahci)) => (true, ahci.interrupt, u64::from(ahci.slots)),
             (Some(nvme), None) => (false, nvme.interrupt, u64::MAX),
             (None, None) => {
-                return Err(
-                    Diagnostic::new(format!("the drive of `{like}` has no host queues")).help(HELP)
-                );
+                return Err(Diagnostic::new(format!("the drive of `{like}` has no host queues")).help(HELP));
             }
         };
         let times = |times: &[config::units::Duration]| times.iter().map(|time| us(time.time())).collect();

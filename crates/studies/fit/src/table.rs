@@ -46,7 +46,8 @@ impl fmt::Display for Fit {
         )?;
         writeln!(f)?;
         for other in &self.readings {
-            let verdict = if other.is_met { "has the same metrics" } else { "does not have the same metrics" };
+            let verdict =
+                if other.is_met { "has the same metrics" } else { "does not have the same metrics" };
             writeln!(f, "reading: {}: {verdict}", other.name)?;
         }
         self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))?;

@@ -131,8 +131,8 @@ pub(super) fn of(
 }
 
 fn unknown(name: &str, ids: &[String], targets: &[&'static Target], effort: Effort) -> Diagnostic {
-    let mut fault = Diagnostic::new(format!("no row id is or begins with `{name}`"))
-        .allowed(name, listed(name, ids));
+    let mut fault =
+        Diagnostic::new(format!("no row id is or begins with `{name}`")).allowed(name, listed(name, ids));
     let all: BTreeSet<&str> = ids.iter().flat_map(|id| beginnings(id)).collect();
     fault.nearest = nearest(name, all).map(str::to_owned);
     let has = |target: &Target| {

@@ -89,7 +89,9 @@ impl Plan {
     /// The profile has no kernels.
     pub fn new(profile: &Profile, bound: Bound, rule: Rule) -> Result<Plan, Diagnostic> {
         if profile.is_empty() {
-            return Err(Diagnostic::new("the profile has no kernels").help("give a profile with at least one kernel"));
+            return Err(
+                Diagnostic::new("the profile has no kernels").help("give a profile with at least one kernel")
+            );
         }
         // Splits are chosen greedily: those of a tighter bound, also valid for this one, may need fewer samples in
         // total.

@@ -146,12 +146,16 @@ impl Cluster {
             .spawn();
         let mut child = started.map_err(|fault| {
             Diagnostic::new(format!("--on: cannot start `{python}`, which talks to the cluster: {fault}"))
-                .help(format!("install Python 3.11 or later with `distributed`; {PYTHON} names the interpreter"))
+                .help(format!(
+                    "install Python 3.11 or later with `distributed`; {PYTHON} names the interpreter"
+                ))
         })?;
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Diagnostic::new("--on: the process that talks to the cluster has no pipes"));
         };
-        let here = |fault: std::io::Error| Diagnostic::new(format!("cannot find the current folder or program: {fault}"));
+        let here = |fault: std::io::Error| {
+            Diagnostic::new(format!("cannot find the current folder or program: {fault}"))
+        };
         let mut cluster = Cluster {
             child: Mutex::new(child),
             to: Mutex::new(Some(to)),
@@ -306,7 +310,9 @@ impl Order {
             return Err(Diagnostic::new(
                 "the worker's files differ from those of the sweep, or its nandscape is a different build",
             )
-            .help("workers must see the files of systems and traces at the same paths, with the same content"));
+            .help(
+                "workers must see the files of systems and traces at the same paths, with the same content",
+            ));
         }
         Ok(plan)
     }

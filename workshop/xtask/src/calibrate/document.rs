@@ -168,7 +168,9 @@ pub(super) fn load(path: &Path) -> Result<Option<Document>> {
         return Ok(None);
     }
     let text = fs::read_to_string(path)?;
-    Ok(Some(toml::from_str(&text).with_context(|| format!("{} is not a calibration document", path.display()))?))
+    Ok(Some(
+        toml::from_str(&text).with_context(|| format!("{} is not a calibration document", path.display()))?,
+    ))
 }
 
 /// Writes a document atomically: readers see the old one or the new one.

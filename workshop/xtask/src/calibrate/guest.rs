@@ -237,8 +237,12 @@ impl Sample {
         let page = |name| value(vmstat, name).with_context(|| format!("no {name} in /proc/vmstat"));
         let memory = |name| value(meminfo, name).with_context(|| format!("no {name} in /proc/meminfo"));
         let mut fields = stat.split_ascii_whitespace().map(str::parse);
-        let mut field =
-            || fields.next().context("the device's stat has too few fields")?.context("the device's stat is not numeric");
+        let mut field = || {
+            fields
+                .next()
+                .context("the device's stat has too few fields")?
+                .context("the device's stat is not numeric")
+        };
         let [reads, read_merges, read_sectors, _, writes, write_merges, write_sectors] =
             [field()?, field()?, field()?, field()?, field()?, field()?, field()?];
         Ok(Self {

@@ -85,7 +85,10 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 fn chosen(list: &[String]) -> Result<Vec<&'static Job>> {
     let is = |job: &Job, wanted: &str| job.name == wanted || job.name.split('-').next() == Some(wanted);
     if let Some(odd) = list.iter().find(|wanted| !JOBS.iter().any(|job| is(job, wanted))) {
-        bail!("unknown job `{odd}`; jobs: {}", JOBS.iter().map(|job| job.name).collect::<Vec<_>>().join(", "));
+        bail!(
+            "unknown job `{odd}`; jobs: {}",
+            JOBS.iter().map(|job| job.name).collect::<Vec<_>>().join(", ")
+        );
     }
     Ok(JOBS.iter().filter(|job| list.is_empty() || list.iter().any(|wanted| is(job, wanted))).collect())
 }

@@ -119,7 +119,8 @@ fn without_template(family: &Family) -> String {
     let why = match &family.object {
         Some(object) => format!("write its file beside its list by the trait of `{object}`"),
         None => {
-            "it only chooses: a policy is an entry of its list, and the behaviour of the component for it".into()
+            "it only chooses: a policy is an entry of its list, and the behaviour of the component for it"
+                .into()
         }
     };
     format!(
@@ -140,7 +141,8 @@ impl Plan {
         let key =
             keys.iter().find(|key| key.ends_with(wanted)).or(keys.first()).map_or("KEY", String::as_str);
         let cases = places(root, keys, &family.entries)?;
-        let mut text = format!("created {file}\nlisted it in {}\n\npolicies of {} so far:\n", family.list, family.name);
+        let mut text =
+            format!("created {file}\nlisted it in {}\n\npolicies of {} so far:\n", family.list, family.name);
         for (policy, doc) in family.entries.iter().zip(&family.docs) {
             text += &format!("  {policy}: {doc}\n");
         }

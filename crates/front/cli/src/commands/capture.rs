@@ -143,8 +143,9 @@ impl Traced {
 
     /// Waits for the end of the program, or ends it at the limit just reached.
     fn end(&self, limit: Option<u64>) -> Result<End, Diagnostic> {
-        let unknown =
-            |fault: std::io::Error| Diagnostic::new(format!("cannot read the program's exit status: {fault}"));
+        let unknown = |fault: std::io::Error| {
+            Diagnostic::new(format!("cannot read the program's exit status: {fault}"))
+        };
         let mut told = limit.is_some();
         if told {
             self.stop();
@@ -187,9 +188,8 @@ fn record_accesses(program: &[OsString], name: &Path, limit: Option<u64>, out: &
         if counts.instructions > 0 {
             return Ok((counts, end));
         }
-        Err(Diagnostic::new(format!("nothing of `{}` was recorded{}", name.display(), end.status())).help(
-            "give a program of this machine after `--`; Valgrind's own messages are above",
-        ))
+        Err(Diagnostic::new(format!("nothing of `{}` was recorded{}", name.display(), end.status()))
+            .help("give a program of this machine after `--`; Valgrind's own messages are above"))
     })?;
     end.say(name);
     let Counts { instructions, loads, stores, data_pages, text_pages } = counts;

@@ -119,7 +119,9 @@ fn format(format: &FormatInfo) -> String {
         ("times", format.time_unit.map_or("as given in its header".to_owned(), |u| u.name().to_owned())),
         (
             "addresses",
-            format.sector.map_or("bytes, or as given in its header".to_owned(), |s| format!("units of {s} B")),
+            format
+                .sector
+                .map_or("bytes, or as given in its header".to_owned(), |s| format!("units of {s} B")),
         ),
         ("source", format.source.to_owned()),
         ("written", if written_formats().any(|w| w == format.name) { "yes" } else { "no" }.to_owned()),

@@ -60,10 +60,8 @@ fn human(name: &str, page: &Page) -> String {
         let _ = writeln!(text, "  * {finding}");
     }
     if page.told.findings.is_empty() {
-        let _ = writeln!(
-            text,
-            "  no findings: this result has no time breakdown (measured results have none)"
-        );
+        let _ =
+            writeln!(text, "  no findings: this result has no time breakdown (measured results have none)");
     }
     if let Some(trial) = &page.trial {
         trial.write(&mut text);
@@ -162,8 +160,7 @@ impl Trial {
         }
         let (moving, others): (Vec<&Tried>, Vec<&Tried>) = self.tried.iter().partition(|tried| tried.moves());
         if moving.is_empty() {
-            let _ =
-                writeln!(text, "\n  none of the {} keys tried improves {name}", self.tried.len());
+            let _ = writeln!(text, "\n  none of the {} keys tried improves {name}", self.tried.len());
         } else {
             let _ = writeln!(text, "\n  tried, {name} now {}:", short(*value));
         }

@@ -62,8 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     }
     let (points, mut left_out) = points(args)?;
     if points.is_empty() {
-        let fault =
-            Diagnostic::new("nothing to fit: none of these results is a job that a fit can compare");
+        let fault = Diagnostic::new("nothing to fit: none of these results is a job that a fit can compare");
         let fault = if left_out.is_empty() { fault } else { Diagnostic { listed: left_out, ..fault } };
         return Err(fault
             .help("give results of fio, or `--point rw=randread,bs=4k,iodepth=1,clat=80us`")

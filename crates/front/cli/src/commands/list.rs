@@ -31,12 +31,7 @@ const TOPICS: [Topic; 9] = [
     ("services", "Programs of a server (--workload)", services, services),
     ("host", "Programs of a host (--workload)", host_programs, host_programs),
     ("kernels", "Kernels of an accelerator (--workload)", kernel_programs, kernel_programs),
-    (
-        "formats",
-        "Trace formats, in order of detection by content (--format)",
-        formats_short,
-        formats_full,
-    ),
+    ("formats", "Trace formats, in order of detection by content (--format)", formats_short, formats_full),
     ("fio", "fio options by class", fio_short, fio_full),
     ("families", "Policy families", families_full, families_full),
 ];

@@ -19,7 +19,9 @@ pub(crate) fn run(args: &Args, command: clap::Command) -> Result<bool, Fault> {
         let folder = args.folder.display();
         let (what, help) = match args.folder.exists() {
             true => (format!("`{folder}` is a file, not a folder"), "give a folder"),
-            false => (format!("the folder `{folder}` does not exist"), "create it first, or give a different one"),
+            false => {
+                (format!("the folder `{folder}` does not exist"), "create it first, or give a different one")
+            }
         };
         return Err(Diagnostic::new(what).help(help).into());
     }

@@ -137,8 +137,7 @@ fn folder(path: &Path) -> Result<Input, Diagnostic> {
     } else {
         "`nandscape run --out DIR` writes a result.json into a folder, `nandscape sweep` a summary.csv"
     };
-    Err(Diagnostic::new(format!("{} has neither a result nor a sweep table", path.display()))
-        .help(help))
+    Err(Diagnostic::new(format!("{} has neither a result nor a sweep table", path.display())).help(help))
 }
 
 #[cfg(test)]

@@ -179,9 +179,8 @@ fn refuse_unbuilt_parquet() -> Result<(), Diagnostic> {
     if cfg!(feature = "parquet") {
         return Ok(());
     }
-    Err(Diagnostic::new("this program was built without Parquet").help(
-        "`cargo build --release --features parquet` builds it with Parquet; --format csv always works",
-    ))
+    Err(Diagnostic::new("this program was built without Parquet")
+        .help("`cargo build --release --features parquet` builds it with Parquet; --format csv always works"))
 }
 
 #[cfg(not(feature = "parquet"))]

@@ -223,6 +223,7 @@ fn losses(converted: &Converted, to: &str) -> Vec<String> {
     ];
     let mut lines = vec![format!("{} requests written", converted.written)];
     lines.extend(counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
-    lines.extend(converted.renamed.iter().map(|(old, new)| format!("the stream `{old}` was renamed `{new}`")));
+    lines
+        .extend(converted.renamed.iter().map(|(old, new)| format!("the stream `{old}` was renamed `{new}`")));
     lines
 }

@@ -34,9 +34,8 @@ pub(crate) fn left_out(
     }
     let what =
         format!("{option}: `{}` has no drive and no filled memory whose state could be kept", loaded.name);
-    let why = done_anew(loaded).unwrap_or(
-        "a state is that of a drive after preconditioning, or of server memory after filling",
-    );
+    let why = done_anew(loaded)
+        .unwrap_or("a state is that of a drive after preconditioning, or of server memory after filling");
     Err(Diagnostic::new(what).help(why))
 }
 

@@ -53,11 +53,7 @@ fn values_that_cannot_be() {
         ("flash.geometry.chanels", "8", &["unknown key `chanels`", "did you mean `channels`"]),
         ("flash.ftl.over_provisioning", "1", &["the integer 1 may mean per cent or a fraction"]),
         ("flash.ftl.over_provisioning", "\"100%\"", &["leaves the host no capacity", "7% to 28% is usual"]),
-        (
-            "flash.ftl.stripe",
-            "\"CWDD\"",
-            &["is not an order of C, W, D and P", "such as \"CWDP\""],
-        ),
+        ("flash.ftl.stripe", "\"CWDD\"", &["is not an order of C, W, D and P", "such as \"CWDP\""]),
     ];
     for (key, value, said) in cases {
         spec_refused(folder.path(), key, value, said);

@@ -257,7 +257,10 @@ fn what_cannot_be_recorded_leaves_no_recording() {
         &["cannot write", "create it first"],
     );
     let here = folder.path().display().to_string();
-    refused(&["trace", "capture", "--syscalls", "--out", &here, "--", "/bin/sh"], &["is not a regular file", "--out"]);
+    refused(
+        &["trace", "capture", "--syscalls", "--out", &here, "--", "/bin/sh"],
+        &["is not a regular file", "--out"],
+    );
     let limit = nandscape(&["trace", "capture", "--syscalls", "--limit", "5", "--", "/bin/sh"]);
     assert_eq!(limit.code, Some(2), "{}", limit.stderr);
 }

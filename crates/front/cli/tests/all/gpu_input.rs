@@ -125,11 +125,18 @@ fn macsim_traces_that_cannot_be() {
     let cut = gzip(&records[..64 * 3 + 20]);
     refused("14", &cut, &["trace_0.raw", "record 4: 20 bytes of 64: the file is truncated"]);
     let unknown: Vec<u8> = [record(73, 16, 0x7f00_0000_0000), record(255, 32, 0)].concat();
-    refused("14", &gzip(&unknown), &["trace_0.raw", "record 2: unknown opcode 255; expected 0 to 162", "help: "]);
+    refused(
+        "14",
+        &gzip(&unknown),
+        &["trace_0.raw", "record 2: unknown opcode 255; expected 0 to 162", "help: "],
+    );
 
     macsim(folder, "14", &whole);
     let list = file(folder, "kernel_config.txt", "ptx\n14\n-1\n./Kernel0/trace.txt\n");
-    workload_refused(&list, &["kernel_config.txt:1", "a trace of type `ptx`; only type `nvbit` is supported"]);
+    workload_refused(
+        &list,
+        &["kernel_config.txt:1", "a trace of type `ptx`; only type `nvbit` is supported"],
+    );
 }
 
 #[test]

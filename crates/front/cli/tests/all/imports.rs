@@ -130,10 +130,7 @@ fn a_pair_runs_as_it_is_and_as_what_is_imported_alike() {
     assert_eq!(direct["spec"]["flash"]["precondition"]["analytic"]["share"], 0.8);
     let warnings = direct["warnings"].to_string();
     assert!(warnings.contains("bug or without effect there: Intensity"), "{warnings}");
-    assert!(
-        warnings.contains("not modelled here: ") || warnings.contains("different here: "),
-        "{warnings}"
-    );
+    assert!(warnings.contains("not modelled here: ") || warnings.contains("different here: "), "{warnings}");
     // Each scenario in its turn, as there.
     let both = nandscape(&["run", &drive, "--workload", &load]).well();
     assert!(

@@ -57,7 +57,10 @@ fn parameters_that_a_file_does_not_take_are_refused() {
         (format!("{recorded}:jobs=5"), &["unknown parameter `jobs`", "did you mean `job`"]),
         (format!("{recorded}:job"), &["parameter `job` has no value", "instructions of a job"]),
         (format!("{recorded}:job=0"), &["`0` is not a valid value of parameter `job`", "from 1 to 10000000"]),
-        (format!("{recorded}:job=20k"), &["`20k` is not a valid value of parameter `job`", "from 1 to 10000000"]),
+        (
+            format!("{recorded}:job=20k"),
+            &["`20k` is not a valid value of parameter `job`", "from 1 to 10000000"],
+        ),
         (format!("{recorded}:job=5,job=6"), &["parameter `job` is given twice"]),
         (format!("{requests}:job=5"), &["requests.fio` takes no parameters: `job=5`", "sort.nst:job=20000"]),
         (format!("{missing}:job=5"), &["none.trace"]),

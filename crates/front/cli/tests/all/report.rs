@@ -253,7 +253,10 @@ fn constants_are_shown_with_what_they_are_and_parts_without() {
     let text = nandscape(&["explain", "energy", "optane"]).well().stdout;
     assert!(text.contains("\ngpu.energy\n") && text.contains("no total:\n  memory.dram.energy"), "{text}");
     let text = nandscape(&["explain", "energy", "d16"]).well().stdout;
-    assert!(text.contains("No component has energy constants") && text.contains("\n  flash.energy\n"), "{text}");
+    assert!(
+        text.contains("No component has energy constants") && text.contains("\n  flash.energy\n"),
+        "{text}"
+    );
     assert!(nandscape(&["explain", "energy"]).well().stdout.contains("explain energy SYSTEM"));
 }
 

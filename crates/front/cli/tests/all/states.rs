@@ -65,7 +65,8 @@ fn a_saved_state_is_loaded_by_runs_of_other_times_and_by_no_other_machine() {
     let load = ["--load-state", path.as_str()];
     let other = |more: &[&str], said: &[&str]| refused(&arguments(&[&load[..], more].concat()), said);
     let help = "help: set `flash.geometry.channels` to 8, or save a state of this machine";
-    let what = "d16.state is the state of a different machine: `flash.geometry.channels` is 8 there and 4 here";
+    let what =
+        "d16.state is the state of a different machine: `flash.geometry.channels` is 8 there and 4 here";
     other(&["--set", "flash.geometry.channels=4"], &[what, "--> --set", "flash.geometry.channels=4", help]);
     other(&["--seed", "7"], &["`seed` is 1 there and 7 here", "--> --seed", "help: `--seed 1`"]);
     let zipf = ["run", "d16", "--workload", JOB, "--precondition", "zipf", "--load-state", &path];

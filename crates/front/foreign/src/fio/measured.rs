@@ -100,7 +100,9 @@ fn refuse_drives(drives: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
     if drives.len() > 1 {
         let named: Vec<String> = drives.iter().map(|(drive, file)| format!("{drive} ({file})")).collect();
         let what = format!("these results are of {} drives: {}", drives.len(), named.join(", "));
-        return Err(Diagnostic::new(what).help("fit one drive at a time; partitions of one drive count as one"));
+        return Err(
+            Diagnostic::new(what).help("fit one drive at a time; partitions of one drive count as one")
+        );
     }
     Ok(())
 }

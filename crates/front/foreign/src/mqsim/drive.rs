@@ -263,8 +263,7 @@ fn buffer(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> 
         key("reads", reads.to_string(), &[MODE]),
         key("writes", writes.to_string(), &[MODE]),
         key("admission", quoted(admission), &[MODE]),
-        key("throttle", quoted(&size(throttle)), &["Page_Capacity"])
-            .noted("one page in every plane"),
+        key("throttle", quoted(&size(throttle)), &["Page_Capacity"]).noted("one page in every plane"),
         key(
             "bandwidth",
             quoted(&format!("{rate}MB/s")),

@@ -78,7 +78,9 @@ pub(super) fn work(
             remarks.push(format!("{name}: Relay_Count: the trace is replayed once, not {replays} times"));
         }
         if values.word("Time_Unit") != "NANOSECOND" {
-            remarks.push(format!("{name}: Time_Unit: MQSim reads it but treats times as ns; `--time-unit us` overrides that"));
+            remarks.push(format!(
+                "{name}: Time_Unit: MQSim reads it but treats times as ns; `--time-unit us` overrides that"
+            ));
         }
         return Ok(Work::Trace { path, percent });
     }

@@ -117,10 +117,9 @@ fn flag(raw: &str) -> Taken {
             return Taken { text: "false".to_owned(), odd: None };
         }
         _ if raw.trim().eq_ignore_ascii_case("true") => None,
-        _ if raw.trim().eq_ignore_ascii_case("false") => Some(
-            "MQSim includes the surrounding space in the word, which is then not FALSE: true"
-                .to_owned(),
-        ),
+        _ if raw.trim().eq_ignore_ascii_case("false") => {
+            Some("MQSim includes the surrounding space in the word, which is then not FALSE: true".to_owned())
+        }
         _ => Some("MQSim reads any word but FALSE as true".to_owned()),
     };
     Taken { text: "true".to_owned(), odd }

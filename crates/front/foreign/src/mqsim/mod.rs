@@ -178,8 +178,7 @@ pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
                 SYNTHETIC => settings::SYNTHETIC,
                 TRACE => settings::TRACE,
                 other => {
-                    let what =
-                        format!("<{other}> is not a flow; MQSim reads it as one without settings");
+                    let what = format!("<{other}> is not a flow; MQSim reads it as one without settings");
                     let fault = Diagnostic::new(what).at(xml.place(node));
                     reader.faults.push(fault.allowed(other, [SYNTHETIC, TRACE]));
                     continue;
@@ -213,8 +212,12 @@ fn rooted<'t>(file: File<'t>, root: &str) -> Result<Xml<'t>, Diagnostic> {
         return Ok(xml);
     }
     let help = match found {
-        DRIVE => "this is an MQSim drive: `nandscape import mqsim ssdconfig.xml workload.xml` takes it first".to_owned(),
-        WORKLOAD => "these are MQSim workloads: `nandscape import mqsim ssdconfig.xml workload.xml` takes them second".to_owned(),
+        DRIVE => "this is an MQSim drive: `nandscape import mqsim ssdconfig.xml workload.xml` takes it first"
+            .to_owned(),
+        WORKLOAD => {
+            "these are MQSim workloads: `nandscape import mqsim ssdconfig.xml workload.xml` takes them second"
+                .to_owned()
+        }
         "simplessd" => "this is a SimpleSSD file: `nandscape import simplessd FILE`".to_owned(),
         _ => format!("its root must be <{root}>"),
     };

@@ -49,13 +49,7 @@ pub(super) const HOST: &[Setting] = &[
 
 /// Settings of its `Device_Parameter_Set`.
 pub(super) const DEVICE: &[Setting] = &[
-    setting(
-        "Seed",
-        Whole(0, U32),
-        "123",
-        Differs,
-        "random numbers differ: `--seed N` of a run",
-    ),
+    setting("Seed", Whole(0, U32), "123", Differs, "random numbers differ: `--seed N` of a run"),
     setting(
         "Enabled_Preconditioning",
         Flag,
@@ -325,13 +319,7 @@ pub(super) const SYNTHETIC: &[Setting] = &[
         Carried,
         "a standard deviation in MQSim, and so here; bssplit",
     ),
-    setting(
-        "Seed",
-        Whole(0, u32::MAX as u64),
-        "1",
-        Differs,
-        "randseed: random numbers differ",
-    ),
+    setting("Seed", Whole(0, u32::MAX as u64), "1", Differs, "randseed: random numbers differ"),
     setting("Average_No_of_Reqs_in_Queue", Whole(1, 65_535), "16", Carried, "iodepth"),
     setting(
         "Bandwidth",

@@ -198,7 +198,10 @@ fn look_ahead(values: &Values, reads: bool, remarks: &mut Vec<String>) -> Option
         return None;
     }
     if !reads {
-        remarks.push("icl.EnableReadPrefetch: omitted: without EnableReadCache, prefetched pages are not kept".to_owned());
+        remarks.push(
+            "icl.EnableReadPrefetch: omitted: without EnableReadCache, prefetched pages are not kept"
+                .to_owned(),
+        );
         return None;
     }
     let window =

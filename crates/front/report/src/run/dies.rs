@@ -116,8 +116,7 @@ fn erases(drive: &Value, name: &str) -> String {
     let parts = [Part { name: "blocks".into(), values: blocks, hidden: false }];
     Figure {
         title,
-        about: "Number of blocks by erase count since new, preconditioning included."
-            .into(),
+        about: "Number of blocks by erase count since new, preconditioning included.".into(),
         picture: Picture::Chart {
             chart: columns("times erased", Unit::Plain, &categories, &parts),
             height: 240,

@@ -312,8 +312,9 @@ pub(super) fn breakdown(document: &Value) -> String {
     let requests = share_bars("What requests wait for", about, &rows);
     let lines = share_bars("What loads and stores wait for", about, &lines);
     match (&requests, &lines) {
-        (None, None) => out
-            .push_str(&lacking("What requests wait for", "the document has no `breakdown_ns` of requests")),
+        (None, None) => {
+            out.push_str(&lacking("What requests wait for", "the document has no `breakdown_ns` of requests"))
+        }
         _ => [requests, lines].into_iter().flatten().for_each(|figure| out.push_str(&figure.html())),
     }
     if !without.is_empty() {

@@ -214,7 +214,8 @@ pub(super) fn html(document: &Value) -> String {
         return lacking("The machine", "the document has no `spec` with components");
     }
     let wires = wires(spec);
-    let mut table = Table::new("Components and wires", ["component", "kind", "utilisation", "sends to", "traffic"]);
+    let mut table =
+        Table::new("Components and wires", ["component", "kind", "utilisation", "sends to", "traffic"]);
     for part in &parts {
         let loads: Vec<String> = loads(document, part)
             .iter()

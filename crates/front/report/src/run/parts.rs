@@ -250,7 +250,8 @@ pub(super) fn energy(document: &Value) -> String {
         format!("{}, {joules}", text(part, "name"))
     };
     let categories: Vec<String> = parts.iter().map(category).collect();
-    let mut table = Table::new("Energy by component and activity", ["component", "activity", "kind", "energy"]);
+    let mut table =
+        Table::new("Energy by component and activity", ["component", "activity", "kind", "energy"]);
     for part in parts {
         for activity in items(part, "activities") {
             let energy = Cell::maybe(number(activity, "energy_j"), Unit::Joules);

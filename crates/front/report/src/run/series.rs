@@ -34,7 +34,10 @@ pub(super) fn html(document: &Value) -> String {
             out.push_str(&drawn("", "io.series", io, group));
         }
     } else if number(document, "io.all.requests").is_some_and(|requests| requests > 0.0) {
-        out.push_str(&lacking("Requests over time", "the document has fewer than two windows in `io.series`"));
+        out.push_str(&lacking(
+            "Requests over time",
+            "the document has fewer than two windows in `io.series`",
+        ));
     }
     let drives = items(document, "flash");
     for drive in drives {

@@ -46,9 +46,7 @@ pub(super) fn html(document: &Value, shipped: Option<&Shipped>) -> String {
     let changes = shipped.map(|shipped| changed(&shipped.spec, spec));
     let mut out = String::new();
     let origin = match &changes {
-        None => {
-            "sources of values are unknown: the system is not one shipped with this program".to_owned()
-        }
+        None => "sources of values are unknown: the system is not one shipped with this program".to_owned(),
         Some(none) if none.is_empty() => format!("`{system}` as shipped"),
         Some(some) => format!("`{system}`, with {} of {} values changed for this run", some.len(), all.len()),
     };

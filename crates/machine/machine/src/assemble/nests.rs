@@ -103,8 +103,11 @@ pub(crate) fn executes(
             return Err(Diagnostic::new(what).help("leave out --warmup"));
         }
         _ if applications.iter().any(|one| one.block.is_some()) => {
-            let what =
-                format!("`block` applies to GPUs only, but `{}` executes `{}`", loaded.spec.name_of(id), bound.text);
+            let what = format!(
+                "`block` applies to GPUs only, but `{}` executes `{}`",
+                loaded.spec.name_of(id),
+                bound.text
+            );
             return Err(Diagnostic::new(what).help("leave out `block`"));
         }
         _ => {}

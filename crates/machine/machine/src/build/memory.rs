@@ -50,7 +50,9 @@ fn check_placement(loaded: &Loaded, part: &Part<PlacementSpec>, line: u64) -> Re
     let (sizes, targets) = (part.spec.sizes.len(), part.linked("targets"));
     if sizes != targets.len() {
         let what = format!("{sizes} sizes for {} memories in `{}.targets`", targets.len(), part.table());
-        return Err(loaded.diagnose(&format!("{}.sizes", part.table()), &what).help("give one size for each memory"));
+        return Err(loaded
+            .diagnose(&format!("{}.sizes", part.table()), &what)
+            .help("give one size for each memory"));
     }
     for target in targets {
         check(loaded, *target, line)?;

@@ -58,7 +58,9 @@ fn check_swap(
     swap.spec.check().map_err(|e| loaded.explain(swap.table(), e))?;
     let reach = Mmu::new(&mmu.spec, 0, CPU_LINE).map_err(|e| loaded.explain(mmu.table(), e))?.reach();
     if reach != PAGE {
-        let what = format!("a translation covers {reach} B; with `swap` it must cover the operating system's page of {PAGE} B");
+        let what = format!(
+            "a translation covers {reach} B; with `swap` it must cover the operating system's page of {PAGE} B"
+        );
         return Err(loaded.diagnose(&format!("{}.table", mmu.table()), &what));
     }
     if cpu.spec.cores.threads.scheduler != ThreadScheduling::notified {
@@ -100,14 +102,16 @@ fn check_tiles(
         );
         (&of_cores, what)
     } else if u32::from(banks) != cores {
-        let what =
-            format!("{banks} banks (`{of_banks}`) for {cores} cores (`{of_cores}`): each core needs one bank");
+        let what = format!(
+            "{banks} banks (`{of_banks}`) for {cores} cores (`{of_cores}`): each core needs one bank"
+        );
         (&of_banks, what)
     } else if line.get() != CPU_LINE {
         let what = format!("first-level caches have lines of {CPU_LINE} B; the line is {line} B");
         return a_line("line", what);
     } else if interleave.get() != CPU_LINE {
-        let what = format!("banks interleave every {interleave}: a server's banks must interleave every line");
+        let what =
+            format!("banks interleave every {interleave}: a server's banks must interleave every line");
         return a_line("interleave", what);
     } else {
         return Ok(());

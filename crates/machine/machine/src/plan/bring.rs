@@ -39,7 +39,8 @@ pub(crate) fn victims(
     let mut said = Vec::new();
     for (number, victim) in victims {
         let device = devices.get_mut(number).ok_or_else(|| {
-            let what = format!("no flash device {number} for a victim policy: the system has {}", spec.flash.len());
+            let what =
+                format!("no flash device {number} for a victim policy: the system has {}", spec.flash.len());
             Diagnostic::new(what)
         })?;
         device.ftl.set_victim(victim);
@@ -80,13 +81,17 @@ impl Machine {
             let complex = self.complexes_mut().find(|complex| complex.name == *name);
             let pages = complex.as_ref().is_some_and(|complex| complex.pager.is_some());
             let Some(Processor::Ooo(server)) = complex.map(|complex| &mut complex.processor) else {
-                return Err(Diagnostic::new(format!("`{name}` runs no program, so it has no thread scheduler")));
+                return Err(Diagnostic::new(format!(
+                    "`{name}` runs no program, so it has no thread scheduler"
+                )));
             };
             if pages {
                 let what = format!(
                     "`{name}` pages from flash with `swap`: the operating system wakes threads when their pages arrive"
                 );
-                return Err(Diagnostic::new(what).help("`notified` is the only scheduler modelled with `swap`"));
+                return Err(
+                    Diagnostic::new(what).help("`notified` is the only scheduler modelled with `swap`")
+                );
             }
             server.cores.set_schedulers(&*schedulers);
             said.push(format!("{name}: a supplied policy decides which thread runs next"));

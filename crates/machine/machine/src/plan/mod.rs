@@ -180,7 +180,9 @@ fn buildable(loaded: &Loaded) -> Result<(), Diagnostic> {
 /// depth does not use.
 pub(crate) fn check_options(plan: &Plan, has_trace: bool) -> Result<(), Diagnostic> {
     if plan.queue_depth == Some(0) {
-        return Err(Diagnostic::new("--queue-depth 0: no request could ever be issued").help("give 1 or more"));
+        return Err(
+            Diagnostic::new("--queue-depth 0: no request could ever be issued").help("give 1 or more")
+        );
     }
     let default = TraceOptions::default();
     let of_times = [
@@ -190,8 +192,9 @@ pub(crate) fn check_options(plan: &Plan, has_trace: bool) -> Result<(), Diagnost
     if plan.queue_depth.is_some()
         && let Some((option, _)) = of_times.iter().find(|(_, given)| *given)
     {
-        let what =
-            format!("{option} has no effect with --queue-depth: a replay at a queue depth ignores the trace's times");
+        let what = format!(
+            "{option} has no effect with --queue-depth: a replay at a queue depth ignores the trace's times"
+        );
         return Err(Diagnostic::new(what).help("leave one of them out"));
     }
     match given(plan).filter(|_| !has_trace) {
@@ -325,10 +328,8 @@ pub(crate) fn part_for(
             Err(fault.allowed(name, names()))
         }
         None if candidates.len() > 1 => {
-            let fault = Diagnostic::new(format!(
-                "`{text}` is {what}, and {} parts can run it",
-                candidates.len()
-            ));
+            let fault =
+                Diagnostic::new(format!("`{text}` is {what}, and {} parts can run it", candidates.len()));
             let help = format!("name one: --workload {}={text}", spec.name_of(candidates[0]));
             Err(fault.allowed("", names()).help(help))
         }

@@ -154,8 +154,9 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     }
     if let Some(parameters) = parameters.filter(|_| path.exists()) {
         let what = format!("`{}` takes no parameters: `{parameters}`", path.display());
-        return Err(Diagnostic::new(what)
-            .help("only a recorded program of a server takes one, the instructions of a job: `sort.nst:job=20000`"));
+        return Err(Diagnostic::new(what).help(
+            "only a recorded program of a server takes one, the instructions of a job: `sort.nst:job=20000`",
+        ));
     }
     if is_job_file(path) {
         return fio::parse_file(path).map(Named::Jobs);

@@ -336,9 +336,7 @@ fn few(name: &str, figures: &Summary, widths: &HalfWidths, jobs: u64, cut: u64) 
     let (needed, why) = match (figures.p99, widths.p99) {
         (None, _) => {
             let least = Histogram::least_for(P);
-            let why = format!(
-                "no 99th percentile of {name}: only {jobs} jobs ended in the measured window"
-            );
+            let why = format!("no 99th percentile of {name}: only {jobs} jobs ended in the measured window");
             (least, format!("{why}, and ten must lie above it"))
         }
         (Some(_), None) => {

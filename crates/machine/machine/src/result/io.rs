@@ -347,9 +347,7 @@ fn misplaced(latency: &Histogram, kept: &[u64]) -> Option<String> {
         let is_inside = exact.is_none_or(|exact| (bucket.low..=bucket.high).contains(&exact));
         (found != due || !is_inside).then(|| {
             let permille = f64::from(*part) / 10.0;
-            format!(
-                "{permille} % of {count}: {found} ps, due {due} ps; exact sample, if kept: {exact:?}"
-            )
+            format!("{permille} % of {count}: {found} ps, due {due} ps; exact sample, if kept: {exact:?}")
         })
     })
 }

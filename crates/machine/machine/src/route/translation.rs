@@ -69,9 +69,7 @@ impl Parts {
             mem::mmu::Out::Walk(access) => complex.access(access, wires),
             mem::mmu::Out::Translated(translation) => complex.translated(translation, wires),
             mem::mmu::Out::Fault(translation) => {
-                let Some(number) = complex.pager else {
-                    unreachable!("a missing page without a pager")
-                };
+                let Some(number) = complex.pager else { unreachable!("a missing page without a pager") };
                 match self.pager(number) {
                     Pager::Paging(paging) => paging.fault(translation, &mut wires.at(number)),
                     Pager::Swap(swap) => swap.fault(translation, &mut wires.at(number)),

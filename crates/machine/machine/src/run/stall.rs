@@ -17,7 +17,9 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
     let what = match end {
         End::Deadlock => "no event is pending, but work is left".to_owned(),
         End::Stall => "simulated time no longer advances".to_owned(),
-        End::Standstill => format!("simulated time advances, but work has not since {}", machine.advance.since()),
+        End::Standstill => {
+            format!("simulated time advances, but work has not since {}", machine.advance.since())
+        }
         End::Horizon => {
             let now = machine.now();
             return vec![format!(

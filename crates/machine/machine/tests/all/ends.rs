@@ -280,10 +280,7 @@ fn a_source_that_waits_for_nothing() {
     assert_eq!(end, End::Deadlock);
     let report = stall::report(&machine, end);
     assert!(report[0].contains("0 requests in flight"), "{report:#?}");
-    assert!(
-        report[1].contains("source 0 waits for a completion, with no request in flight"),
-        "{report:#?}"
-    );
+    assert!(report[1].contains("source 0 waits for a completion, with no request in flight"), "{report:#?}");
 }
 
 #[test]

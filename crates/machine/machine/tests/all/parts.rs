@@ -344,7 +344,11 @@ fn parts_that_nobody_uses_or_too_many_do() {
     let unused = "inherits = 'd16'\n[spare]\nkind = 'l2'\ninherits = 'ideal.l2'\n";
     refused(unused, &[JOB], &["the part `spare` is unused", "`gpu`, `cpu`"]);
     let shared = "inherits = 'ideal'\n[gpu]\ncount = 2\n";
-    refused(shared, &["gpu.0=gaus:n=16"], &["`gpu.0` and `gpu.1` both use the part `mmu`, which can serve only one"]);
+    refused(
+        shared,
+        &["gpu.0=gaus:n=16"],
+        &["`gpu.0` and `gpu.1` both use the part `mmu`, which can serve only one"],
+    );
     let array =
         "[flash]\ncount = 2\n[array]\nkind = 'stripe'\ndrives = 'flash'\nchunk = '64KiB'\nsubmit = '0us'\n";
     let both = format!("{DRIVE}{array}[host]\ndrives = ['array', 'flash.1']\n");

@@ -275,7 +275,10 @@ fn a_head_that_promises_something_else_is_refused() {
         let fault = with(change).err().expect(said);
         assert!(fault.what.contains(said), "{fault}");
     };
-    refused(&|head| _ = head["states"].as_array_mut().expect("a list").pop(), "more data than its head lists");
+    refused(
+        &|head| _ = head["states"].as_array_mut().expect("a list").pop(),
+        "more data than its head lists",
+    );
     refused(&|head| head["states"][0]["bytes"] = u64::MAX.into(), "it has fewer than");
     let twice = |head: &mut Value| {
         let one = head["states"][0].clone();

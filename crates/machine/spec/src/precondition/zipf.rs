@@ -37,7 +37,10 @@ impl Default for Params {
 /// Draws by popularity from a share.
 pub(super) fn draw(theta: f64, units: u64, session: &Session<'_>) -> Result<Draw, Diagnostic> {
     if !(theta > 0.0 && theta <= Zipf::MAX_THETA) {
-        let what = format!("a Zipf skew of {theta} is out of range: it must be above 0 and at most {}", Zipf::MAX_THETA);
+        let what = format!(
+            "a Zipf skew of {theta} is out of range: it must be above 0 and at most {}",
+            Zipf::MAX_THETA
+        );
         return Err(Diagnostic::new(what).help("for no skew, use `uniform`"));
     }
     let scatter = Permutation::new(units, session.key("scatter"));
@@ -47,7 +50,10 @@ pub(super) fn draw(theta: f64, units: u64, session: &Session<'_>) -> Result<Draw
 pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Halt> {
     let units = session.share(params.share)?;
     if !(params.writes > 0.0 && params.writes <= MOST_WRITES) {
-        let what = format!("{} drive writes are out of range: they must be above 0 and at most {MOST_WRITES}", params.writes);
+        let what = format!(
+            "{} drive writes are out of range: they must be above 0 and at most {MOST_WRITES}",
+            params.writes
+        );
         return Err(Diagnostic::new(what).help("for no overwrites, use `sequential`").into());
     }
     let draw = draw(params.theta, units, session)?;

@@ -232,10 +232,7 @@ impl CpuSpec {
         ];
         for (key, value, most) in most {
             if value > most {
-                return Err(SpecError::new(
-                    key,
-                    format!("{value} exceeds the modelled maximum of {most}"),
-                ));
+                return Err(SpecError::new(key, format!("{value} exceeds the modelled maximum of {most}")));
             }
         }
         if self.flush > LONGEST {
@@ -254,7 +251,10 @@ impl CpuSpec {
         match &self.load.arrivals {
             Arrivals::closed => Ok(()),
             Arrivals::poisson(poisson) if poisson.interval.time() < SHORTEST => {
-                let what = format!("a job every {} is too frequent: time is counted in picoseconds", poisson.interval);
+                let what = format!(
+                    "a job every {} is too frequent: time is counted in picoseconds",
+                    poisson.interval
+                );
                 let error = SpecError::new("load.arrivals.poisson.interval", what);
                 Err(error.help("set it to `1ns` or more; no core can keep up with 1 ns"))
             }
@@ -279,8 +279,10 @@ impl ThreadsSpec {
     fn check(&self, cores: u16) -> Result<(), SpecError> {
         let all = u64::from(self.count) * u64::from(cores);
         if all > MOST_THREADS.into() {
-            let what =
-                format!("{} threads on each of {cores} cores are {all} threads; at most {MOST_THREADS} are allowed", self.count);
+            let what = format!(
+                "{} threads on each of {cores} cores are {all} threads; at most {MOST_THREADS} are allowed",
+                self.count
+            );
             return Err(SpecError::new("threads.count", what));
         }
         if self.pending > self.count {

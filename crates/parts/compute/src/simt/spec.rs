@@ -195,7 +195,8 @@ impl GpuSpec {
         self.resident.check()?;
         let warps = u64::from(self.sms) * u64::from(self.resident.warps);
         if warps > 1 << 16 {
-            let what = format!("{} multiprocessors of {} warps are {warps} warps", self.sms, self.resident.warps);
+            let what =
+                format!("{} multiprocessors of {} warps are {warps} warps", self.sms, self.resident.warps);
             return Err(SpecError::new("resident.warps", format!("{what}; at most 65536 are allowed")));
         }
         for (key, cycles) in [
@@ -259,8 +260,9 @@ impl TlbSpec {
         at_most("tlb.entries", self.entries.into(), 1 << 24, "translations")?;
         if !self.entries.is_multiple_of(self.ways) {
             let what = format!("{} entries are not a multiple of {} ways", self.entries, self.ways);
-            return Err(SpecError::new("tlb.ways", what)
-                .help("use a divisor of the entries; as many ways as entries make the buffer fully associative"));
+            return Err(SpecError::new("tlb.ways", what).help(
+                "use a divisor of the entries; as many ways as entries make the buffer fully associative",
+            ));
         }
         Ok(())
     }

@@ -112,16 +112,16 @@ impl Program {
         let name = program.name();
         if by.work == AcceleratorWork::table {
             let what = format!("no table gives the work of `{name}`");
-            return Err(SpecError::new("work", what).help("set `work = \"nest\"` to count the program's own operations"));
+            return Err(SpecError::new("work", what)
+                .help("set `work = \"nest\"` to count the program's own operations"));
         }
         let recorded = heard(program, by.core)?;
         let most = recorded.largest() as u64;
         if most > room {
             let what =
                 format!("a piece of `{name}` touches {most} page groups, but a section has room for {room}");
-            return Err(
-                SpecError::new("memory.size", what).help("use less data, fewer sections ahead, or more memory")
-            );
+            return Err(SpecError::new("memory.size", what)
+                .help("use less data, fewer sections ahead, or more memory"));
         }
         Ok(Program { name: name.to_owned(), arrays: program.arrays(), source: Source::Recorded(recorded) })
     }
@@ -302,9 +302,9 @@ impl Table {
     /// A program without a table, or with impossible values.
     pub(in crate::vliw) fn of(kernel: &Kernel) -> Result<Table, SpecError> {
         let Some(Paper { ldst, bki, input, .. }) = kernel.paper().copied() else {
-            let what =
-                format!("`{}` has no table `paper`, so its work by table is unknown", kernel.name());
-            return Err(SpecError::new("work", what).help("set `work = \"nest\"` to count the program's own operations"));
+            let what = format!("`{}` has no table `paper`, so its work by table is unknown", kernel.name());
+            return Err(SpecError::new("work", what)
+                .help("set `work = \"nest\"` to count the program's own operations"));
         };
         let instructions = input * MB / bki * 1000.0;
         if !(0.0..=100.0).contains(&ldst) || !(1.0..=1e15).contains(&instructions) {

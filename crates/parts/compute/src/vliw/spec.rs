@@ -326,7 +326,10 @@ impl CacheSpec {
         }
         let set = line * u64::from(self.ways);
         if size == 0 || size % set != 0 || size / line > 1 << 24 {
-            let what = format!("the size {} is not a multiple of a set of {} lines of {}", self.size, self.ways, self.line);
+            let what = format!(
+                "the size {} is not a multiple of a set of {} lines of {}",
+                self.size, self.ways, self.line
+            );
             return Err(SpecError::new("size", what).help("use whole sets, with at most 16,777,216 lines"));
         }
         Ok(())
@@ -445,10 +448,10 @@ impl CoprocessorSpec {
     pub(super) fn check(&self) -> Result<(), SpecError> {
         let frames = self.frames();
         if self.frames_of_a_step() == 0 || frames > u64::from(u32::MAX) {
-            let what = format!("{} of memory has {frames} page groups of {} KiB", self.memory.size, GROUP >> 10);
-            return Err(
-                SpecError::new("memory.size", what).help("at least one per buffer and at most 2^32 - 1 are needed")
-            );
+            let what =
+                format!("{} of memory has {frames} page groups of {} KiB", self.memory.size, GROUP >> 10);
+            return Err(SpecError::new("memory.size", what)
+                .help("at least one per buffer and at most 2^32 - 1 are needed"));
         }
         self.core.check().map_err(|fault| fault.within("core"))
     }

@@ -206,10 +206,8 @@ impl DramRefreshSpec {
     fn check(&self) -> Result<(), SpecError> {
         SpecError::positive("refresh.duration", self.duration.time().ps())?;
         if self.duration >= self.interval {
-            let what = format!(
-                "a refresh of {} every {} leaves no time for accesses",
-                self.duration, self.interval
-            );
+            let what =
+                format!("a refresh of {} every {} leaves no time for accesses", self.duration, self.interval);
             return Err(SpecError::new("refresh.duration", what).help("omit the table for no refresh"));
         }
         Ok(())

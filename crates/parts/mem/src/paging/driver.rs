@@ -235,7 +235,10 @@ impl Paging {
         }
         let mapped = self.mapped.len() as u64;
         if mapped > self.taken || self.taken > self.capacity {
-            return Err(format!("{mapped} granules mapped, {} of {} places taken", self.taken, self.capacity));
+            return Err(format!(
+                "{mapped} granules mapped, {} of {} places taken",
+                self.taken, self.capacity
+            ));
         }
         Ok(())
     }

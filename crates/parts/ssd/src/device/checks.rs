@@ -127,11 +127,7 @@ impl Device {
         });
         let mut checks = vec![
             Check::new("energy", energy.conserves(), detail),
-            Check::new(
-                "die_energy",
-                expected == Some(spent),
-                format!("{spent} aJ for {dies} of busy dies"),
-            ),
+            Check::new("die_energy", expected == Some(spent), format!("{spent} aJ for {dies} of busy dies")),
             Check::new(
                 "erase_energy",
                 due == Some(erased),

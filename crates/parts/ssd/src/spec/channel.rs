@@ -277,10 +277,8 @@ impl DieSpec {
         if self.independent_reads == Some(true) {
             let fault = |what: &str| Err(SpecError::new("die.independent_reads", what));
             if !self.interleave {
-                return fault(
-                    "independent plane reads need ways that carry out several commands at a time",
-                )
-                .map_err(|e| e.help("set `die.interleave = true`"));
+                return fault("independent plane reads need ways that carry out several commands at a time")
+                    .map_err(|e| e.help("set `die.interleave = true`"));
             }
             if matches!(self.scheduler, Scheduling::in_order) {
                 return fault("independent plane reads need a scheduler that may reorder operations")
@@ -299,9 +297,8 @@ impl DieSpec {
         }
         if matches!(self.scheduler, Scheduling::in_order) {
             let what = "a power budget cannot be combined with a scheduler that cannot reorder operations";
-            return Err(
-                SpecError::new("die.power", what).help("choose a different `die.scheduler`, such as `oldest`")
-            );
+            return Err(SpecError::new("die.power", what)
+                .help("choose a different `die.scheduler`, such as `oldest`"));
         }
         Ok(())
     }

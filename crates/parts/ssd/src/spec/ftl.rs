@@ -260,8 +260,7 @@ impl FtlSpec {
                  block",
                 self.map_unit
             );
-            let help =
-                "set flash.geometry.page_size to a power of two, and flash.ftl.map_unit to a divisor or multiple of it";
+            let help = "set flash.geometry.page_size to a power of two, and flash.ftl.map_unit to a divisor or multiple of it";
             return Err(SpecError::new("ftl.map_unit", what).help(help));
         }
         SpecError::positive("ftl.placements", self.placements.into())?;
@@ -276,8 +275,7 @@ impl FtlSpec {
         }
         if !(hard <= start && start < stop) {
             let what = format!("the thresholds cross: hard {hard} <= start {start} < stop {stop} must hold");
-            let help =
-                "set flash.ftl.gc.hard to at most flash.ftl.gc.start, and flash.ftl.gc.stop above flash.ftl.gc.start";
+            let help = "set flash.ftl.gc.hard to at most flash.ftl.gc.start, and flash.ftl.gc.stop above flash.ftl.gc.start";
             return Err(SpecError::new("ftl.gc.start", what).help(help));
         }
         Ok(())

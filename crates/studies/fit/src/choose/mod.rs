@@ -270,10 +270,8 @@ impl Chosen {
                 guess,
                 "sequential reads come from the buffer",
             ));
-            self.notes.push(
-                "the host limits every saturated read: the drive's own limit may be higher"
-                    .into(),
-            );
+            self.notes
+                .push("the host limits every saturated read: the drive's own limit may be higher".into());
         } else {
             self.notes.push(
                 "the host limits every saturated read: the limit of the drive's cores is unknown".into(),
@@ -338,10 +336,8 @@ impl Chosen {
             return;
         };
         if limits(all) {
-            self.notes.push(
-                "the host limits every saturated write: the drive's own limit may be higher"
-                    .into(),
-            );
+            self.notes
+                .push("the host limits every saturated write: the drive's own limit may be higher".into());
             return;
         }
         let cores = match &base.controller.write {

@@ -18,9 +18,8 @@ pub(super) fn read(source: &str, bytes: impl Read) -> Result<Profile, Diagnostic
     let done = json.deserialize_any(Whole(&mut trace)).and_then(|()| json.end());
     done.map_err(|fault| explain(source, &fault))?;
     if !trace.has_events {
-        return Err(Diagnostic::new(format!("{source} is JSON, but has no `traceEvents`")).help(
-            "expected a Chrome trace of `torch.profiler`: export_chrome_trace, or on_trace_ready",
-        ));
+        return Err(Diagnostic::new(format!("{source} is JSON, but has no `traceEvents`"))
+            .help("expected a Chrome trace of `torch.profiler`: export_chrome_trace, or on_trace_ready"));
     }
     let Trace { mut profile, starts, .. } = trace;
     profile.sort_by_start(&starts);

@@ -100,8 +100,9 @@ fn lines(source: &str, mut bytes: impl BufRead) -> Result<Profile, Diagnostic> {
     }
     let what = match first {
         None => Diagnostic::new(format!("{source} is empty")),
-        Some((number, line)) => Diagnostic::new(format!("{source} is not a known profile"))
-            .at(place(source, number, &line)),
+        Some((number, line)) => {
+            Diagnostic::new(format!("{source} is not a known profile")).at(place(source, number, &line))
+        }
     };
     let mut diagnostic = what.help("a profile has one row or event for each kernel, with its duration");
     diagnostic.allowed = FORMATS.map(str::to_owned).to_vec();
@@ -129,9 +130,8 @@ pub(crate) fn unreadable(source: &str, fault: &io::Error) -> Diagnostic {
         ErrorKind::IsADirectory => {
             Diagnostic::new(format!("cannot read {source}: {fault}")).help("give one of the files in it")
         }
-        _ => {
-            Diagnostic::new(format!("cannot read {source}: {fault}")).help("check the permissions of the file")
-        }
+        _ => Diagnostic::new(format!("cannot read {source}: {fault}"))
+            .help("check the permissions of the file"),
     }
 }
 

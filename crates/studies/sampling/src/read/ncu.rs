@@ -109,8 +109,8 @@ fn duration<R: BufRead>(rows: &Rows<R>, column: usize, unit_ns: f64) -> Result<f
 }
 
 fn no_unit<R: BufRead>(rows: &Rows<R>, unit: &str, column: usize) -> Diagnostic {
-    let fault =
-        Diagnostic::new(format!("the unit of the duration is `{unit}`, not a unit of time")).allowed(unit, UNITS);
+    let fault = Diagnostic::new(format!("the unit of the duration is `{unit}`, not a unit of time"))
+        .allowed(unit, UNITS);
     rows.placed(fault, Some(column))
 }
 

@@ -220,9 +220,7 @@ fn incomplete(format: Format, missing: &[&str], wanted: &[&str]) -> Diagnostic {
         Format::NcuRaw | Format::NcuMetrics => {
             "`ncu --csv --metrics gpu__time_duration.sum` of Nsight Compute 2022.2 and later has all of them"
         }
-        Format::NsysGpuTrace | Format::NsysKernelTrace => {
-            "export the whole report, not a filtered one"
-        }
+        Format::NsysGpuTrace | Format::NsysKernelTrace => "export the whole report, not a filtered one",
         _ => "sampling needs the duration of each kernel",
     };
     let mut diagnostic =

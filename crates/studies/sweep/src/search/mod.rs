@@ -175,5 +175,6 @@ fn limit(value: &Value, metric: &str, place: &str, resolved: &Resolved) -> Resul
     } else {
         "give a number, in the metric's unit"
     };
-    found.ok_or_else(|| resolved.diagnose(place, format!("`{value}` is not a limit of `{metric}`")).help(help))
+    found
+        .ok_or_else(|| resolved.diagnose(place, format!("`{value}` is not a limit of `{metric}`")).help(help))
 }

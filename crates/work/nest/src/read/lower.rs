@@ -161,8 +161,9 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
         let large = || self.too_large(below.at);
         let distance = self.affine(below)?.checked_with(from, -1).ok_or_else(large)?;
         distance.shifted(step - 1).divided(step).ok_or_else(|| {
-            let what =
-                format!("the trip count of a loop with step {step} is not a whole sum of the variables around it");
+            let what = format!(
+                "the trip count of a loop with step {step} is not a whole sum of the variables around it"
+            );
             self.code
                 .fault(below.at, what)
                 .help("its bounds may differ by a number, or by multiples of the step")

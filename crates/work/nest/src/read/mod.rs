@@ -214,7 +214,8 @@ fn check_names(parsed: &Text, resolved: &Resolved) -> Result<(), Diagnostic> {
         let key = format!("{table}.{name}");
         if !is_name(name) {
             let what = format!("`{name}` is not a valid name in the code");
-            let help = "a name has letters, digits and `_`, does not begin with a digit, and is not a keyword";
+            let help =
+                "a name has letters, digits and `_`, does not begin with a digit, and is not a keyword";
             return Err(resolved.diagnose(&key, what).help(help));
         }
         if let Some(other) = known.insert(name, table) {
@@ -370,10 +371,8 @@ fn split(
     };
     for (statement, written) in microblock.statements.iter().zip(written) {
         if level_of(microblock, name, statement.parent).is_none() {
-            let what = format!(
-                "`{}` is written outside the split loop over `{name}`",
-                statement.references[0].text
-            );
+            let what =
+                format!("`{}` is written outside the split loop over `{name}`", statement.references[0].text);
             return Err(code
                 .fault(written[0], what)
                 .help("move statements that are not split to a different microblock"));

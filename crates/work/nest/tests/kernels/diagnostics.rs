@@ -190,11 +190,7 @@ fn grammar() {
     says("", &format!("y[0] = {}A[0][0];", "(".repeat(40)), &["more than 32 nested brackets"]);
     says("", &format!("y[0] = A[0][0]{};", " + 1".repeat(200)), &["more than 256 operands and operators"]);
     let seven: String = (0..7).map(|at| format!("for v{at} in 0..2 {{ ")).collect();
-    says(
-        "",
-        &format!("{seven} y[0] = A[0][0]; {}", "}".repeat(7)),
-        &["more than 6 nested loops"],
-    );
+    says("", &format!("{seven} y[0] = A[0][0]; {}", "}".repeat(7)), &["more than 6 nested loops"]);
 }
 
 #[test]
@@ -207,7 +203,11 @@ fn repeated_microblocks() {
     );
     says("repeat = \"n in 0..4\"", code, &["small.toml:11:11", "`n` is already defined"]);
     says("repeat = \"d = 0..4\"", code, &["small.toml:11:13", "expected `in`"]);
-    says("repeat = \"d in 0..i\"", code, &["small.toml:11:19", "`i` is neither a loop variable here nor a size"]);
+    says(
+        "repeat = \"d in 0..i\"",
+        code,
+        &["small.toml:11:19", "`i` is neither a loop variable here nor a size"],
+    );
     says("repeat = \"d in 4..4\"", code, &["a kernel has 1 to 256 microblocks"]);
     let text = kernel("repeat = \"d in 0..257\"", "for i in 0..n { y[i] = A[i][d/40]; }");
     assert!(refused(&text).contains("a kernel has 1 to 256 microblocks"));

@@ -151,7 +151,9 @@ fn bfs(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     let nodes = graph.vertices() as u32;
     if nodes == 0 {
         let what = "the graph has no nodes";
-        return Err(Diagnostic::new(what).at(options.place("graph")).help("give a file with at least one edge"));
+        return Err(Diagnostic::new(what)
+            .at(options.place("graph"))
+            .help("give a file with at least one edge"));
     }
     let source = options.number("source", 0, 0..=nodes - 1)?;
     Ok(OnData::Bfs(Bfs::new(graph.rows().to_vec(), graph.targets().to_vec(), source)))
@@ -212,8 +214,10 @@ fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     };
     let text = bytes_of(file, options)?;
     if !text.len().is_multiple_of(Nn::RECORD) {
-        let what = format!("`{file}` has {} B, not a multiple of the record size of {} B", text.len(), Nn::RECORD);
-        let help = "a record is a line of 48 characters and its end, as Rodinia's `hurricane_gen` writes them";
+        let what =
+            format!("`{file}` has {} B, not a multiple of the record size of {} B", text.len(), Nn::RECORD);
+        let help =
+            "a record is a line of 48 characters and its end, as Rodinia's `hurricane_gen` writes them";
         return Err(Diagnostic::new(what).at(options.place(file)).help(help));
     }
     Ok(OnData::Nn(Nn::new(text, place, count)))

@@ -300,7 +300,8 @@ impl<'a> Options<'a> {
         let other = others.iter().find(|name| self.text(name).is_some());
         match (self.text(given), other) {
             (Some(_), Some(other)) => {
-                let what = format!("parameter `{other}` applies to generated data, but `{given}` names a file");
+                let what =
+                    format!("parameter `{other}` applies to generated data, but `{given}` names a file");
                 Err(Diagnostic::new(what).at(self.place(other)).help("leave one of them out"))
             }
             _ => Ok(()),

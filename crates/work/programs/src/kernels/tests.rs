@@ -168,7 +168,12 @@ fn what_is_wrong_is_told_once_with_its_place_and_the_nearest() {
         ("bfs:node=16", "unknown parameter `node`", 5, Some("nodes")),
         ("bfs:nodes=16,source=16", "`16` is not a valid value of parameter `source`", 11, None),
         ("bfs:nodes=16,degree=3", "`3` is not a valid value of parameter `degree`", 21, None),
-        ("bfs:nodes=134217728,degree=1000", "`134217728` is not a valid value of parameter `nodes`", 11, None),
+        (
+            "bfs:nodes=134217728,degree=1000",
+            "`134217728` is not a valid value of parameter `nodes`",
+            11,
+            None,
+        ),
         ("bfs:graph=g.txt,nodes=4", "`nodes` applies to generated data", 17, None),
         ("nn:latitude=91", "`91` is not a valid value of parameter `latitude`", 13, None),
         ("nn:file=there-is-none", "cannot read `there-is-none`", 9, None),

@@ -29,10 +29,8 @@ pub(super) fn service(applications: &[Application]) -> Result<Box<dyn Service>, 
         Nests { programs: Vec::new(), jobs: Vec::new(), running: Vec::new(), bytes: 0, blocks: 0 };
     for Application { program, instances, block, .. } in applications {
         let Program::Nest(kernel) = program else {
-            let what = format!(
-                "`{}` runs only on an accelerator: it is executed on its data",
-                program.name()
-            );
+            let what =
+                format!("`{}` runs only on an accelerator: it is executed on its data", program.name());
             return Err(Diagnostic::new(what)
                 .help("a loop nest (atax, nw, path), or a program of a server (tatp, silo)"));
         };

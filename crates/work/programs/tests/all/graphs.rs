@@ -194,7 +194,10 @@ fn lists_with_values() {
     }
     for (name, text) in [("g.txt", "7 9 -0.25\n9 7 1e-3\n"), ("g.csv", "7,9,-0.25\n9,7,.5\n")] {
         assert_eq!(ignoring(name, text).unwrap().edges(), 2, "{text}");
-        assert!(parse(name, text).unwrap_err().to_string().contains("`-0.25` is not a valid weight"), "{text}");
+        assert!(
+            parse(name, text).unwrap_err().to_string().contains("`-0.25` is not a valid weight"),
+            "{text}"
+        );
     }
     assert_eq!(ignoring("g.graph", "2 1 1\n2 0.5\n1 0.5\n").unwrap().edges(), 2);
     assert_eq!(ignoring("g.gr", "a 1 2 0.5\n").unwrap().edges(), 1);

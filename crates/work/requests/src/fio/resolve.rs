@@ -142,7 +142,8 @@ impl JobSpec {
         if bytes.is_multiple_of(SECTOR) {
             return Ok(());
         }
-        let what = format!("job `{}`: {bytes} bytes are not a multiple of the sector of {SECTOR} bytes", self.name);
+        let what =
+            format!("job `{}`: {bytes} bytes are not a multiple of the sector of {SECTOR} bytes", self.name);
         Err(Diagnostic::new(what).at(self.place_of(option)))
     }
 
@@ -225,7 +226,9 @@ impl JobSpec {
             _ => {
                 let (name, last) = (&self.name, capacity.saturating_sub(1));
                 let what = match clone {
-                    0 => format!("job `{name}`: offset {start} is beyond the end of {noun} of {capacity} bytes"),
+                    0 => format!(
+                        "job `{name}`: offset {start} is beyond the end of {noun} of {capacity} bytes"
+                    ),
                     _ => format!(
                         "job `{name}`, clone {clone}: offset {base} + {clone} x {step} = {start} is beyond the end of {noun} of \
                          {capacity} bytes"

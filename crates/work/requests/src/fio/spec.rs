@@ -438,8 +438,7 @@ impl Jobs {
     pub fn resolve_on(&self, layout: &Layout, capacity: u64) -> Result<Vec<Group>, Diagnostic> {
         let clones: u64 = self.jobs.iter().map(|job| job.numjobs as u64).sum();
         if clones > 65_536 {
-            let what =
-                format!("{clones} jobs, clones included; at most 65536 are supported");
+            let what = format!("{clones} jobs, clones included; at most 65536 are supported");
             return Err(Diagnostic::new(what));
         }
         let mut flow = 0u32;

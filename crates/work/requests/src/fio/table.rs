@@ -215,8 +215,7 @@ pub(super) const UNSUPPORTED: &[FioOption] = &[
 
 const STRETCHES: &str = "files are extents of the simulated drive that exist before and after the run";
 
-const LAYOUT: &str =
-    "files are placed before the run; preconditioning decides what the drive holds there";
+const LAYOUT: &str = "files are placed before the run; preconditioning decides what the drive holds there";
 
 const HOST: &str = "the host's processors and memory are not part of this workload";
 
@@ -254,10 +253,7 @@ pub(super) const INERT: &[FioOption] = &[
     inert("unlink_each_loop", STRETCHES),
     inert("invalidate", "every run starts with empty host caches"),
     inert("softrandommap", "the random map always fits into memory"),
-    inert(
-        "random_generator",
-        "the only generator is PCG 64; coverage and distributions do not depend on it",
-    ),
+    inert("random_generator", "the only generator is PCG 64; coverage and distributions do not depend on it"),
     inert("thinktime_spin", "a pause has the same length whether the processor spins or sleeps"),
     inert("mem", HOST).or("iomem"),
     inert("iomem_align", HOST).or("mem_align"),

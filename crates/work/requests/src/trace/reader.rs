@@ -134,9 +134,7 @@ impl TraceReader {
         };
         if self.file_bytes.is_none() {
             let what = format!("{} is a pipe and cannot be read again", self.scan.source());
-            return Err(
-                Diagnostic::new(what).help("write the trace to a file to run it more than once")
-            );
+            return Err(Diagnostic::new(what).help("write the trace to a file to run it more than once"));
         }
         let mut again = TraceReader::of_parts(files.clone(), &self.options)?;
         again.origin = self.origin;

@@ -77,9 +77,7 @@ fn refuse_untimed(reader: &TraceReader, options: &TraceOptions) -> Result<(), Di
     }
     let place = Place { source: reader.scan.source().to_owned(), ..Place::default() };
     let what = format!("a trace of `{}` has an order but no times", info.name);
-    Err(Diagnostic::new(what)
-        .at(place)
-        .help("--queue-depth N runs it in order, with N requests outstanding"))
+    Err(Diagnostic::new(what).at(place).help("--queue-depth N runs it in order, with N requests outstanding"))
 }
 
 /// Counts the times of all traces from the first request of all.

@@ -171,7 +171,8 @@ fn engine(e: &EngineResult, text: &mut String) {
 /// Formats the results of a server's cores and their memory.
 pub(super) fn cpu(c: &CpuResult, text: &mut String) {
     let shown = |ns: Option<f64>| ns.map_or_else(|| "-".into(), time);
-    let came = c.offered_per_s.map_or(String::new(), |rate| format!(" of {} that arrived", count(rate as u64)));
+    let came =
+        c.offered_per_s.map_or(String::new(), |rate| format!(" of {} that arrived", count(rate as u64)));
     let _ = writeln!(
         text,
         "\n  {} jobs, {} per second{came}, after {} warm-up jobs; {:.3} instructions per cycle and core",

@@ -220,12 +220,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         is_pointless: is_through_a_kernel,
-        ..rule(
-            On::Request("host"),
-            "host.complete",
-            Change::LESS,
-            "less host software after completion",
-        )
+        ..rule(On::Request("host"), "host.complete", Change::LESS, "less host software after completion")
     },
     // Hosts.
     Rule {
@@ -255,7 +250,12 @@ pub(super) const RULES: &[Rule] = &[
             "a faster copy into the page cache",
         )
     },
-    rule(On::Refaults, "host.linux.memory", Change::MORE, "more memory: fewer pages are evicted from the page cache"),
+    rule(
+        On::Refaults,
+        "host.linux.memory",
+        Change::MORE,
+        "more memory: fewer pages are evicted from the page cache",
+    ),
     rule(
         On::Pauses,
         "host.linux.writeback.dirty_ratio",
@@ -266,12 +266,7 @@ pub(super) const RULES: &[Rule] = &[
     // GPUs and servers.
     rule(On::Issue, "gpu.clock", Change::MORE, "faster multiprocessors"),
     rule(On::Issue, "gpu.sms", Change::MORE, "more multiprocessors"),
-    rule(
-        On::Core("latency"),
-        "cpu.clock",
-        Change::MORE,
-        "faster cores: instructions wait for earlier ones",
-    ),
+    rule(On::Core("latency"), "cpu.clock", Change::MORE, "faster cores: instructions wait for earlier ones"),
     rule(On::Core("retiring"), "cpu.clock", Change::MORE, "faster cores"),
     rule(On::Core("fetch"), "cpu.l1i.sets", Change::MORE, "a larger first-level cache for instructions"),
     rule(On::Core("switch"), "cpu.threads.switch", Change::LESS, "a faster thread switch"),
@@ -306,12 +301,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(On::Access("l2"), "l2.read_latency", Change::LESS, "a faster shared cache"),
     rule(On::Access("l2"), "l2.write_latency", Change::LESS, "a shared cache that writes faster"),
     rule(On::Access("l2"), "l2.banks", Change::MORE, "more banks"),
-    rule(
-        On::Access("l1"),
-        "gpu.sms",
-        Change::MORE,
-        "more multiprocessors: each has its own load-store unit",
-    ),
+    rule(On::Access("l1"), "gpu.sms", Change::MORE, "more multiprocessors: each has its own load-store unit"),
     rule(On::Access("l1"), "cpu.l1d.latency", Change::LESS, "a faster first-level cache"),
     rule(
         On::Access("controller"),
@@ -354,12 +344,7 @@ pub(super) const RULES: &[Rule] = &[
         Change::LESS,
         "memory that opens rows faster",
     ),
-    rule(
-        On::Access("refill"),
-        "memory.dram_cache.sets",
-        Change::MORE,
-        "a larger DRAM cache: fewer misses",
-    ),
+    rule(On::Access("refill"), "memory.dram_cache.sets", Change::MORE, "a larger DRAM cache: fewer misses"),
     rule(On::Access("refill"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
     rule(On::Access("refill"), "memory.dram_cache.backing.fixed.read", Change::LESS, "faster backing"),
     rule(On::Access("register"), "memory.direct.registers.count", Change::MORE, "more registers a plane"),
@@ -382,12 +367,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(On::Phase("work"), "coprocessor.core.l2.miss", Change::LESS, "a lower memory latency"),
     rule(On::Phase("send"), "coprocessor.link.send", Change::MORE, "a faster link to the coprocessor"),
     rule(On::Phase("receive"), "coprocessor.link.receive", Change::MORE, "a faster link back"),
-    rule(
-        On::Phase("marshal"),
-        "coprocessor.offload.marshal",
-        Change::MORE,
-        "faster marshalling",
-    ),
+    rule(On::Phase("marshal"), "coprocessor.offload.marshal", Change::MORE, "faster marshalling"),
     rule(On::Phase("copy"), "coprocessor.offload.copy", Change::MORE, "a faster copy to the driver"),
     rule(On::Phase("read"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
     rule(On::Phase("read"), "host.linux.page_cache.read_ahead_kb", Change::MORE, "more read-ahead"),

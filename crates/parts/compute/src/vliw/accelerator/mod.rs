@@ -142,7 +142,9 @@ impl Accelerator {
                 spec.workers,
                 spec.ahead + 1
             );
-            return Err(SpecError::new("memory.size", what).help("at least four page groups per section are needed"));
+            return Err(
+                SpecError::new("memory.size", what).help("at least four page groups per section are needed")
+            );
         }
         spec.core.check().map_err(|fault| fault.within("core"))?;
         spec.energy

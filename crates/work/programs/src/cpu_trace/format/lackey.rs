@@ -33,8 +33,9 @@ fn parse(line: &[u8]) -> Result<Option<Told>, Bad> {
         return Err(bad("the line ends before the size".to_owned(), line.len()));
     };
     let number = |what: &str, text: &[u8], at: usize, base: Base| {
-        unsigned(text, base)
-            .ok_or_else(|| bad(format!("the {what} is not a number of 64 bits: `{}`", text.escape_ascii()), at))
+        unsigned(text, base).ok_or_else(|| {
+            bad(format!("the {what} is not a number of 64 bits: `{}`", text.escape_ascii()), at)
+        })
     };
     let address = number("address", &line[from..from + comma], from, Base::Hex)?;
     let at = from + comma + 1;

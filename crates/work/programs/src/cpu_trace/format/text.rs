@@ -83,7 +83,8 @@ pub(super) fn access(address: u64, width: u64, store: bool, at: usize) -> Result
         return Err(Bad::new(format!("an access of {width} bytes")).at(at).help(allowed()));
     };
     if address.checked_add(u64::from(width) - 1).is_none() {
-        let what = format!("an access of {width} bytes at 0x{address:x} ends beyond the 64-bit address space");
+        let what =
+            format!("an access of {width} bytes at 0x{address:x} ends beyond the 64-bit address space");
         return Err(Bad::new(what)
             .at(at)
             .help("the last byte of an access must be at or below 0xffffffffffffffff"));

@@ -109,8 +109,7 @@ fn size(text: &mut Text) -> Result<(u64, u64), Diagnostic> {
             continue;
         }
         let (rows, at) = text.next_integer(0, "number of rows", 0..=u64::from(u32::MAX) - 1)?;
-        let (_, at) =
-            text.next_integer(at, "number of columns (equal to the rows)", rows..=rows)?;
+        let (_, at) = text.next_integer(at, "number of columns (equal to the rows)", rows..=rows)?;
         let (entries, at) = text.next_integer(at, "number of entries", 0..=u64::MAX)?;
         text.no_more(at, "rows columns entries")?;
         return Ok((rows, entries));

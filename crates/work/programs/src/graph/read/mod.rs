@@ -150,8 +150,7 @@ fn counted(
     options: &ReadOptions,
 ) -> Result<(Graph, Listed), Diagnostic> {
     let Some(format) = options.format.or_else(|| Format::of_name(name)) else {
-        let help =
-            "set the format, or use a known extension: .txt .el .edges .snap .tsv, .csv, .graph .metis, .gr, .mtx";
+        let help = "set the format, or use a known extension: .txt .el .edges .snap .tsv, .csv, .graph .metis, .gr, .mtx";
         let mut unknown = Diagnostic::new(format!("the name `{name}` does not tell the format")).help(help);
         unknown.allowed = Format::ALL.map(|(name, _)| name.to_owned()).to_vec();
         return Err(unknown);
@@ -174,9 +173,7 @@ fn counted(
         }
     };
     if edges.ends.len() >= 1 << 31 {
-        return Err(Diagnostic::new(format!(
-            "`{name}` has 2^31 edges or more, more than a graph can hold"
-        )));
+        return Err(Diagnostic::new(format!("`{name}` has 2^31 edges or more, more than a graph can hold")));
     }
     let loops = edges.ends.iter().filter(|(from, to)| from == to).count() as u64;
     let listed = Listed { edges: edges.ends.len() as u64, loops, valued: edges.weights.is_some() };

@@ -121,8 +121,7 @@ pub(super) struct Clock {
 }
 
 /// Notes of a clock, one sentence each.
-pub(super) const RELATIVE: &str =
-    "times are read as relative to the previous line (`strace -r`) and added up; clock=absolute reads them as timestamps";
+pub(super) const RELATIVE: &str = "times are read as relative to the previous line (`strace -r`) and added up; clock=absolute reads them as timestamps";
 const EARLY: &str = "times are read as timestamps, though before 2001: `strace -ttt` writes seconds since 1970; clock=relative adds them up";
 const COARSE: &str = "times are whole seconds or milliseconds: pauses between calls are no more precise; `strace -ttt` writes microseconds";
 

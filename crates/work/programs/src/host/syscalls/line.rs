@@ -61,8 +61,8 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
             match behind.strip_prefix(b"(").and_then(|since| Some((since, memchr::memchr(b')', since)?))) {
                 Some((since, end)) => {
                     let both = stamp.with_since(&since[..end]);
-                    let both =
-                        both.ok_or_else(|| Fault::new("the value in parentheses is not a time", offset(since)))?;
+                    let both = both
+                        .ok_or_else(|| Fault::new("the value in parentheses is not a time", offset(since)))?;
                     (Some((both, at)), since[end + 1..].trim_ascii_start())
                 }
                 None => (Some((stamp, at)), behind),

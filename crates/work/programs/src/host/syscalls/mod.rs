@@ -281,10 +281,7 @@ impl Notes {
         };
         say(self.failed, "calls failed in the log: skipped");
         say(self.other, "calls on pipes, sockets, terminals, directories or devices: their time is slept");
-        say(
-            self.maps,
-            "mappings of files: accesses through them are not in the log and are not replayed",
-        );
+        say(self.maps, "mappings of files: accesses through them are not in the log and are not replayed");
         say(
             self.metadata,
             "calls on names, attributes or directories: their time is computed, their work in the file system is left out",

@@ -239,7 +239,9 @@ impl Selection {
             Diagnostic::new(format!("not a file of sampled kernels: {}", e.message())).at(place())
         })?;
         if let Some(other) = sampled.kernels.filter(|kernels| *kernels != count) {
-            let what = format!("the samples are of a run with {other} kernels, but the program has {count} launches");
+            let what = format!(
+                "the samples are of a run with {other} kernels, but the program has {count} launches"
+            );
             return Err(Diagnostic::new(what).at(place()).help("sample the program with these parameters"));
         }
         let mut list: Vec<u64> = sampled.group.into_iter().flat_map(|group| group.samples).collect();

@@ -72,7 +72,8 @@ const MIRRORED: Key = key("mirrored", "whether each edge goes both ways: yes, no
 
 const GRAPH: Key = key("graph", "file to read instead of generating a graph", "");
 
-const FORMAT: Key = key("format", "format of the file: snap, csv, metis, dimacs, mtx; default: from its name", "");
+const FORMAT: Key =
+    key("format", "format of the file: snap, csv, metis, dimacs, mtx; default: from its name", "");
 
 const ROOT: Key = key("root", "start vertex; default: the one with most edges", "");
 

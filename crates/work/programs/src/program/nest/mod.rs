@@ -34,10 +34,8 @@ pub(super) fn programs(applications: &[Application]) -> Result<Vec<Box<dyn Progr
     let mut programs: Vec<Box<dyn Program>> = Vec::new();
     for Application { program, instances, block, .. } in applications {
         let Offloaded::Nest(kernel) = program else {
-            let what = format!(
-                "`{}` runs only on an accelerator: it is executed on its data",
-                program.name()
-            );
+            let what =
+                format!("`{}` runs only on an accelerator: it is executed on its data", program.name());
             let own: Vec<&str> = super::graph::ENTRIES.iter().map(|entry| entry.name).collect();
             let help = format!(
                 "a loop nest (atax, nw, path), or a program of a GPU over a graph: {}",

@@ -154,7 +154,8 @@ impl Body {
         if self.state != State::Begun {
             return Err(Bad::new("`thread block = ` must be the first line of its block"));
         }
-        let block = triple(value).ok_or_else(|| Bad::new(format!("`{value}` is not a thread block x,y,z")))?;
+        let block =
+            triple(value).ok_or_else(|| Bad::new(format!("`{value}` is not a thread block x,y,z")))?;
         self.state = State::Block(self.number(block)?);
         self.read = 0;
         Ok(())
@@ -175,7 +176,8 @@ impl Body {
         let warp = value.parse().ok().filter(|warp| *warp < self.warps);
         let Some(warp) = warp else {
             let (threads, last) = (self.header.threads, self.warps - 1);
-            let what = format!("`{value}` is not a warp of a block of {threads} threads: expected 0 to {last}");
+            let what =
+                format!("`{value}` is not a warp of a block of {threads} threads: expected 0 to {last}");
             return Err(Bad::new(what));
         };
         self.state = State::Warp(block, warp);
@@ -186,7 +188,8 @@ impl Body {
         let State::Warp(block, warp) = self.state else {
             return Err(Bad::new("`insts = ` must be the line after `warp = `"));
         };
-        let count = value.parse().map_err(|_| Bad::new(format!("`{value}` is not a number of instructions")))?;
+        let count =
+            value.parse().map_err(|_| Bad::new(format!("`{value}` is not a number of instructions")))?;
         self.state = State::Insts(block, warp, count);
         Ok(())
     }
@@ -349,8 +352,9 @@ impl HeaderReader {
 
 /// Reads `(x,y,z)`.
 fn dimensions(text: &str) -> Result<[u64; 3], Bad> {
-    triple(text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(""))
-        .ok_or_else(|| Bad::new(format!("`{text}` is not a list of dimensions")).help("they are written `(x,y,z)`"))
+    triple(text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or("")).ok_or_else(|| {
+        Bad::new(format!("`{text}` is not a list of dimensions")).help("they are written `(x,y,z)`")
+    })
 }
 
 /// Reads `x,y,z`.

@@ -85,9 +85,9 @@ pub(super) fn read(source: &str, text: &str) -> Result<Config, Diagnostic> {
         "nvbit" => {}
         other if OTHER_TYPES.contains(&other) => {
             let help = "MacSim's tracer for NVBit writes traces of type `nvbit`";
-            return Err(
-                words.bad(Bad::new(format!("a trace of type `{other}`; only type `nvbit` is supported")).help(help))
-            );
+            return Err(words.bad(
+                Bad::new(format!("a trace of type `{other}`; only type `nvbit` is supported")).help(help),
+            ));
         }
         other => {
             return Err(
@@ -120,8 +120,9 @@ pub(super) fn read(source: &str, text: &str) -> Result<Config, Diagnostic> {
             .map_err(|_| words.bad(Bad::new(format!("warp {number} of more than 32 bits"))))?;
         let spawn = words.number("start of a warp")?;
         if spawn != 0 {
-            return Err(words
-                .bad(Bad::new(format!("warp {number} starts after {spawn} instructions; only 0 is supported"))));
+            return Err(words.bad(Bad::new(format!(
+                "warp {number} starts after {spawn} instructions; only 0 is supported"
+            ))));
         }
         warps.push(WarpId { number, block: number >> 16, warp: number & 0xffff });
     }

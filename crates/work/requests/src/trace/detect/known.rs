@@ -220,7 +220,6 @@ pub fn what_is(path: &Path, others: OtherFiles) -> Option<(String, String)> {
     let read = Cursor::new(start[..whole].to_vec());
     let options = TraceOptions { others, ..TraceOptions::default() };
     let format = inspect_read("", read, &options).ok()?.format;
-    let help =
-        "`nandscape trace inspect FILE` describes it, `nandscape run SYSTEM --workload FILE` runs it";
+    let help = "`nandscape trace inspect FILE` describes it, `nandscape run SYSTEM --workload FILE` runs it";
     Some((format!("a trace of requests (`{format}`)"), help.to_owned()))
 }

@@ -36,10 +36,7 @@ impl Detected {
         if others.is_empty() {
             let doubtful = !chosen.implausible.is_empty();
             return doubtful.then(|| {
-                format!(
-                    "read as {}; if that is wrong, set --format or --columns",
-                    chosen.meaning()
-                )
+                format!("read as {}; if that is wrong, set --format or --columns", chosen.meaning())
             });
         }
         let others: Vec<String> = others.iter().map(Reading::meaning).collect();
@@ -217,7 +214,8 @@ fn fits_none(readings: &[Reading], first: &[u8]) -> Diagnostic {
             human::count(*good_lines),
             human::count(good_lines + bad_lines)
         );
-        return Diagnostic::new(what).help(format!("--format {format} reports what is wrong with the others"));
+        return Diagnostic::new(what)
+            .help(format!("--format {format} reports what is wrong with the others"));
     }
     let is_header = first.contains(&b',')
         && !first.split(|b| *b == b',').any(|f| f.trim_ascii().iter().all(u8::is_ascii_digit));

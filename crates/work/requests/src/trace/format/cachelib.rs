@@ -130,9 +130,7 @@ impl LineParser for Parser {
         let offset = found[Role::Offset as usize];
         let times = found[Role::Count as usize].map_or(Ok(1), |count| count.integer())?;
         if size.integer()? == 0 {
-            sheet
-                .notes
-                .remark("requests of size zero, for missing objects, are left out".to_owned());
+            sheet.notes.remark("requests of size zero, for missing objects, are left out".to_owned());
             return Ok(());
         }
         let zero = Field { text: b"0", name: "offset", at: 0 };

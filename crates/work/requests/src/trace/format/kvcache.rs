@@ -70,7 +70,8 @@ impl LineParser for Parser {
             b"Tier-2" | b"nvme" => {}
             b"Tier-0" | b"Tier-1" | b"gpu" | b"cpu" => {
                 sheet.notes.remark(
-                    "lines of Tier-0 (GPU) and Tier-1 (CPU) are left out: they do not reach a drive".to_owned(),
+                    "lines of Tier-0 (GPU) and Tier-1 (CPU) are left out: they do not reach a drive"
+                        .to_owned(),
                 );
                 return Ok(());
             }

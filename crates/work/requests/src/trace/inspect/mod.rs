@@ -189,9 +189,8 @@ fn refuse_replay_options(options: &TraceOptions) -> Result<(), Diagnostic> {
     ];
     match given.iter().find(|(is_given, _)| *is_given) {
         None => Ok(()),
-        Some((_, option)) => Err(Diagnostic::new(format!("{option} has no effect on an inspection")).help(
-            "an inspection describes the file as it is; use `trace convert` to change it first",
-        )),
+        Some((_, option)) => Err(Diagnostic::new(format!("{option} has no effect on an inspection"))
+            .help("an inspection describes the file as it is; use `trace convert` to change it first")),
     }
 }
 

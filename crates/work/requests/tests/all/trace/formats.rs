@@ -288,9 +288,12 @@ fn a_header_is_not_another_formats_for_its_first_name() {
     ];
     assert_eq!((requests.as_slice(), notes.format), (expected.as_slice(), "csv"));
     let said = notes.warnings().join("\n");
-    for part in
-        ["does not name the unit of `timestamp`: assuming us", "25 us", "set --time-unit", "ignored: process_id"]
-    {
+    for part in [
+        "does not name the unit of `timestamp`: assuming us",
+        "25 us",
+        "set --time-unit",
+        "ignored: process_id",
+    ] {
         assert!(said.contains(part), "{part} not in {said}");
     }
     let ms = TraceOptions { time_unit: Some(TimeUnit::Millisecond), ..TraceOptions::default() };

@@ -300,7 +300,9 @@ fn compact_packs_and_splits_and_drops_trims_of_nothing() {
 #[test]
 fn a_remap_without_a_device_is_refused() {
     let options = TraceOptions { remap: Remap::Wrap, ..TraceOptions::default() };
-    assert!(read_with("1 0 0 8 1\n", &options).unwrap_err().to_string().contains("needs the device capacity"));
+    assert!(
+        read_with("1 0 0 8 1\n", &options).unwrap_err().to_string().contains("needs the device capacity")
+    );
     assert_eq!("compat".parse::<Remap>().unwrap_err().nearest.as_deref(), Some("compact"));
 }
 

@@ -78,7 +78,9 @@ impl Problem {
             Problem::NoHeader => "it names no columns".to_owned(),
             Problem::Missing(what) => format!("no column is the {what}"),
             Problem::Twice(one, two) => format!("`{one}` and `{two}` have the same meaning"),
-            Problem::Codes(name) => format!("`{name}` has codes, but the header does not say which one is a read"),
+            Problem::Codes(name) => {
+                format!("`{name}` has codes, but the header does not say which one is a read")
+            }
         }
     }
 }
@@ -307,7 +309,8 @@ impl Table {
         }
         if !in_sectors.is_empty() && settings.given_sector.is_none() {
             let names = in_sectors.join("` and `");
-            self.remarks.push(format!("`{names}` count sectors of {sector} B; --sector sets a different size"));
+            self.remarks
+                .push(format!("`{names}` count sectors of {sector} B; --sector sets a different size"));
         }
     }
 }
