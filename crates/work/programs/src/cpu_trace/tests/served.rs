@@ -83,7 +83,7 @@ fn a_job_comes_in_pieces() {
 }
 
 #[test]
-#[should_panic(expected = "was changed while it was read")]
+#[should_panic(expected = "changed while it was read")]
 fn a_file_that_is_changed_is_noticed() {
     let (_folder, path) = file(b"l 0x10 0\ns 0x20 0\n");
     let mut service = open(&path, &Options { job: 2, ..Options::default() }).expect("a trace");
