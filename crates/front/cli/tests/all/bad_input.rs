@@ -227,7 +227,7 @@ fn binary_given_as_text() {
     let folder = tempfile::tempdir().unwrap();
     let bytes: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let path = file(folder.path(), "binary.trace", bytes);
-    trace_refused(&path, &[], &["binary.trace:1", "this is binary data", "`list formats` shows the formats"]);
+    trace_refused(&path, &[], &["binary.trace:1", "this is binary data", "see `list formats`"]);
     let path =
         file(folder.path(), "late.trace", [good_lines(100).as_bytes(), b"\x00\x01\x02\xff\n"].concat());
     trace_refused(&path, &[], &["late.trace:101"]);

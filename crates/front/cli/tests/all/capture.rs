@@ -99,7 +99,7 @@ fn what_cannot_be_recorded_leaves_no_file() {
         assert_eq!(done.code, Some(2), "{}", done.stderr);
         assert!(done.stderr.contains("was recorded (exit status: 127)"), "{}", done.stderr);
         let below = folder.path().join("absent/t.gz");
-        std::fs::write(folder.path().join("absent"), "not a folder").unwrap();
+        std::fs::write(folder.path().join("absent"), "no folder").unwrap();
         refused(
             &["trace", "capture", "--out", &below.display().to_string(), "--", "/bin/true"],
             &["cannot write", "help: "],

@@ -14,7 +14,7 @@ fn of(done: &[Did], thread: u32) -> Vec<Next> {
 
 #[test]
 fn classes_have_their_shares_and_sizes() {
-    // 45 x (102.4 + 1,024 + 10,240 + 102,400) = 5,119,488 bytes, but for rounding in the smallest class.
+    // 45 x (102.4 + 1,024 + 10,240 + 102,400) = 5,119,488 bytes, except for rounding in the smallest class.
     assert!((5_119_480..5_119_496).contains(&SpecWeb::directory_bytes()));
     let set = SpecWeb::new(8_000_000_000, 1.0);
     assert_eq!(set.len(), 1_562 * 36);
@@ -50,7 +50,7 @@ fn images_are_uniform_in_the_logarithm() {
     assert!((92_410..92_430).contains(&set.len()));
     let total: u64 = (0..set.len()).map(|n| set.bytes(n)).sum();
     assert!((total as f64 / 8e9 - 1.0).abs() < 0.01, "{total}");
-    // Four octaves alike.
+    // Four octaves, equally likely.
     let mut octaves = [0_u64; 4];
     for n in 0..set.len() {
         octaves[(set.bytes(n) / 16_000).ilog2() as usize] += 1;
@@ -132,12 +132,12 @@ fn an_open_loop_is_a_queue() {
     drive(half.as_mut(), &calls(0), Time::from_s(200));
     let mean = half.measured().kinds()[0].ops.latency.mean().unwrap() / 1e6;
     assert!((mean - 600.0).abs() < 10.0, "{mean}");
-    // At a load of one nothing is steady, but nothing is lost: what came is served in order.
+    // At a load of one there is no steady state, but nothing is lost: all arrivals are served in order.
     let served = program.measured().requests();
     assert!((98_000..=100_000).contains(&served), "{served}");
 }
 
-/// Requests are those of the seed, on any host.
+/// Requests depend only on the seed, not on the host.
 #[test]
 fn requests_do_not_depend_on_the_host() {
     let opened = |us, seed| {
@@ -158,7 +158,7 @@ fn requests_do_not_depend_on_the_host() {
     assert_ne!(opened(1, 1), opened(1, 2));
 }
 
-/// A closed loop without thinking keeps every worker busy; with it, Little's law gives the rate.
+/// A closed loop without think time keeps every worker busy; with it, Little's law gives the rate.
 #[test]
 fn a_closed_loop_follows_littles_law() {
     let run = |keys: &str| {
@@ -171,18 +171,18 @@ fn a_closed_loop_follows_littles_law() {
     };
     assert!((run("clients=12,threads=4") / 4_000.0 - 1.0).abs() < 0.001);
     assert!((run("clients=3,threads=9") / 3_000.0 - 1.0).abs() < 0.001);
-    // Always a worker free: 20 clients of 1 ms and 9 ms.
+    // A worker is always free: 20 clients of 1 ms and 9 ms.
     assert!((run("clients=20,threads=20,think=9ms") / 2_000.0 - 1.0).abs() < 0.02);
-    // The same with workers that are shared: a queue now and then.
+    // The same with shared workers: occasionally a queue.
     let shared = run("clients=20,threads=6,think=9ms");
     assert!((1_900.0..2_010.0).contains(&shared), "{shared}");
 }
 
-/// An upload takes no file that somebody reads, and what is replaced is gone.
+/// An upload takes no file that is being read, and a replaced object is gone.
 #[test]
 fn no_file_is_taken_while_it_is_open() {
     for put in ["new,keep=1", "replace"] {
-        // A fetch takes as long as many uploads, so that what it reads is replaced meanwhile, and replaced again.
+        // A fetch takes as long as many uploads, so its file is replaced meanwhile, and replaced again.
         let slow = "chunk=512B,piece=64MiB,per_kib=0us,cpu=10us,theta=4";
         let text = format!(
             "img-f:size=1MiB,uploads=90,put={put},threads=8,arrivals=closed,clients=8,requests=3000,{slow}"
@@ -251,7 +251,7 @@ fn what_cannot_be_is_refused_with_what_can() {
     assert!(refused("ungzip:processes=1024,files=65536").to_string().contains("1048576"));
 }
 
-/// A measured part of a run has what was answered in it.
+/// The measured part of a run has the requests that were answered in it.
 #[test]
 fn what_was_measured_is_forgotten_at_a_reset() {
     let mut program = open("apache-f:size=1GiB", "a", 1).unwrap();
@@ -267,7 +267,7 @@ fn what_was_measured_is_forgotten_at_a_reset() {
     assert_eq!(program.measured().since(), Time::from_ms(450));
 }
 
-/// Calls that fail are counted, by error, in what a program says of itself.
+/// Failed calls are counted, by error, in a program's measurements.
 #[test]
 fn calls_that_fail_are_counted() {
     use super::Failed;
@@ -285,16 +285,16 @@ fn calls_that_fail_are_counted() {
 
 // A host for tests: as many cores as threads, and calls of fixed lengths.
 
-/// How long calls take.
+/// Durations of calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Calls {
     /// Any call.
     pub(crate) time: Time,
-    /// A sync besides.
+    /// Additional time of a sync.
     pub(crate) sync: Time,
 }
 
-/// What a thread did, and when.
+/// Action of a thread, and its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Did {
     pub(crate) at: Time,
@@ -318,7 +318,7 @@ pub(crate) fn drive<P: Program + ?Sized>(program: &mut P, calls: &Calls, until: 
         if now > until {
             break;
         }
-        // A sleeper that was woken early.
+        // A sleeping thread that was woken early.
         if asleep[thread as usize].take().is_some_and(|valid: u64| valid != ticket) {
             continue;
         }

@@ -1,4 +1,5 @@
-//! What texts name, and that every assignment of programs to mixes fits what the paper says.
+//! Texts and the kernels that they name, and a check that every assignment of programs to mixes fits the paper's
+//! statements.
 
 use super::{OnData, Program, Room, names, open};
 use super::{
@@ -27,7 +28,7 @@ const DOTS: [(&str, usize); 14] = [
     ("corr", 4),
 ];
 
-/// Page groups of four instances: input is shared.
+/// Returns the page groups of four instances: input is shared.
 fn groups_of_four(name: &str, text: &str) -> u64 {
     let kernel = Kernel::read(text, name, &[]).expect("a program");
     let times = |section| if section == Section::Input { 1 } else { 4 };
@@ -89,8 +90,8 @@ fn the_first_of_each_mix_holds_the_same_programs_and_no_other_mix_does() {
     assert!(programs.len() < 2_000, "{} are different", programs.len());
 }
 
-/// Of mixes that nothing is said about, a program is in about as many as its dots allow: nine of fourteen for MVT. A share that is drawn 200 times
-/// has a standard deviation of 0.034.
+/// In mixes without further statements, a program is in about as many as its dots allow: nine of fourteen for MVT. A
+/// share that is drawn 200 times has a standard deviation of 0.034.
 #[test]
 fn assignments_are_drawn_evenly() {
     let all: Vec<_> = (0..ASSIGNMENTS).map(assignment).collect();
@@ -121,7 +122,7 @@ fn texts_name_applications() {
     }
 }
 
-/// Who draws the same data has the same ones in memory; what is in a file is read each time.
+/// Equal generated data are shared in memory; a file is read each time.
 #[test]
 fn data_are_drawn_once_and_read_each_time() {
     let drawn = on_data("wc:bytes=4KiB,words=16,seed=7");
@@ -195,7 +196,8 @@ fn on_data(text: &str) -> std::sync::Arc<OnData> {
     }
 }
 
-/// 8 B a node, two ends of 4 B an edge. 10,000 nodes draw three partners each on the average; loops and repeated edges, a few of them, go.
+/// A graph takes 8 B per node, two ends of 4 B per edge. 10,000 nodes draw three partners each on average; a few
+/// loops and repeated edges are dropped.
 #[test]
 fn programs_are_executed_on_drawn_data() {
     let graph = on_data("bfs:nodes=10000");
@@ -251,8 +253,8 @@ fn programs_are_executed_on_a_user_s_data() {
     }
 }
 
-/// 64 KiB of room are 5,461 records of 12 B. A fifth of the words of 16 different ones is the first, so that 1 MB of them, at most 10 B each, has four times
-/// as many. No text of 4 GB is made, which would take minutes.
+/// A room of 64 KiB is 5,461 records of 12 B. A fifth of the words of 16 different ones is the first, so that 1 MB of
+/// them, at most 10 B each, has four times as many. A text of 4 GB, which would take minutes, is not made.
 #[test]
 fn words_that_a_section_has_no_room_for_are_refused_before_they_are_made() {
     let fits = |text: &str, bytes: u64| super::fits(text, Room { bytes, group: 64 << 10 });
@@ -275,8 +277,8 @@ fn words_that_a_section_has_no_room_for_are_refused_before_they_are_made() {
     fits(&text, room + 12).expect("it fits");
 }
 
-/// Of three instances each has a matrix of 16 groups of 64 KiB, and a vector of one for input, output and between: 57 groups. One less is too few, and then matrix and vector are there once. What is
-/// shared or own on purpose stays so.
+/// Each of three instances has a matrix of 16 groups of 64 KiB, and a vector of one for input, output and between: 57
+/// groups. With one group less, matrix and vector are shared. Input that is shared or separate on purpose stays so.
 #[test]
 fn all_have_their_own_or_none_has() {
     let all = || {

@@ -1,4 +1,4 @@
-//! Samples of each format written by hand, with the operations that they are.
+//! Handwritten samples of each format, with their operations.
 
 mod served;
 
@@ -9,7 +9,7 @@ use proto::cpu::{Op, OpKind, Service};
 use super::Access;
 use crate::cpu_trace::{Options, is_cpu_trace, open};
 
-/// A file with a content; the folder holds it.
+/// Writes a file with this content; the folder holds it.
 fn file(content: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("trace");
@@ -22,7 +22,7 @@ fn service(content: &[u8], job: u64) -> Box<dyn Service> {
     open(&path, &Options { job, ..Options::default() }).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
-/// All operations of a slot's next job.
+/// Returns all operations of a slot's next job.
 fn job(service: &mut dyn Service, slot: u32) -> Vec<Op> {
     service.start(slot, 0);
     let mut tape = Vec::new();
@@ -30,7 +30,7 @@ fn job(service: &mut dyn Service, slot: u32) -> Vec<Op> {
     tape
 }
 
-/// A trace of `instructions` instructions as one job.
+/// Returns the operations of a trace of `instructions` instructions as one job.
 fn ops(content: &[u8], instructions: u64) -> Vec<Op> {
     job(service(content, instructions).as_mut(), 0)
 }
@@ -73,7 +73,8 @@ I  00402000,4
 ==77== Exit code:       0
 ";
 
-/// Pages in the order of their use are 0x1ffe000, 0x1ffe001 and 0x601 of data, 0x401 and 0x402 of text.
+/// Returns the expected operations. Pages in the order of use are 0x1ffe000, 0x1ffe001 and 0x601 of data, 0x401 and
+/// 0x402 of text.
 fn lackey_ops() -> Vec<Op> {
     vec![
         // With the load at byte 3 of its line, two instructions of four bytes would begin before it.
@@ -135,7 +136,7 @@ fn lists_of_addresses() {
     let text = "s 0x1fffff50 1\nl 0x1fffff7c 0\n\nl 0x3058a998 2500\nl 0x1fffff50 6\n";
     let expected = [
         access(OpKind::Store, 2, 60, 0xf50, 8, [0; 2]),
-        // To the end of its line, since nobody knows how wide it is.
+        // Up to the end of its line, since the width is unknown.
         access(OpKind::Load, 1, 60, 0xf7c, 4, [0; 2]),
         compute(1000, 60),
         compute(1000, 60),
@@ -158,7 +159,7 @@ fn a_capture_of_lackeys_output_is_served_as_the_output_itself() {
     let counts = crate::cpu_trace::record(LACKEY.as_bytes(), &mut limited, Some(3), || false).unwrap();
     assert_eq!((counts.instructions, counts.loads, counts.stores), (3, 1, 1));
     assert_eq!(ops(&limited, 3), lackey_ops()[..4]);
-    // Who is stopped ends within a line.
+    // A stopped program ends within a line.
     let asked = std::cell::Cell::new(0);
     let stop = || asked.replace(asked.get() + 1) >= 2;
     let cut = "I  00401000,3\nI  00401003,5\n L 1ff";
@@ -167,7 +168,7 @@ fn a_capture_of_lackeys_output_is_served_as_the_output_itself() {
     assert!(crate::cpu_trace::record(cut.as_bytes(), Vec::new(), None, || false).is_err());
 }
 
-// What cannot be read: one diagnostic, with the place.
+// Unreadable traces: one diagnostic, with the place.
 
 fn refused(content: &[u8]) -> String {
     let (_folder, path) = file(content);
@@ -214,7 +215,7 @@ fn a_bad_record_is_said_with_its_number() {
     let records = bytes(&[good(), good(), good()]);
     let fault = refused(&records[..150]);
     assert!(fault.contains("record 3") && fault.contains("after 22 of the 64 bytes"), "{fault}");
-    // Behind what recognises the trace.
+    // After the part that identifies the trace.
     let with = |last: Record| {
         let mut records: Vec<Record> = (0..1024).map(|_| good()).collect();
         records.push(last);
@@ -358,12 +359,12 @@ fn the_stack_pointer_of_pushes_and_calls_is_known() {
         Record { branch: [1, 1], to: [26, 6], from: [26, 6, 0, 0], stores: [0x1fff0, 0], ..at(0x28) },
         // sp -= 32, flags
         Record { to: [6, 25], from: [6, 0, 0, 0], ..at(0x80) },
-        // sp -= r1, flags: nobody knows it before r1
+        // sp -= r1, flags: unknown before r1
         Record { to: [6, 25], from: [6, 1, 0, 0], ..at(0x84) },
         // a load from the stack, and the return: no condition
         Record { to: [2, 0], from: [6, 0, 0, 0], loads: [0x1fff8, 0, 0, 0], ..at(0x88) },
         Record { branch: [1, 1], to: [26, 6], from: [6, 26, 0, 0], loads: [0x1fff0, 0, 0, 0], ..at(0x8c) },
-        // jumps: to a place, and to what r2 says
+        // jumps: to a place, and to the address in r2
         Record { branch: [1, 1], to: [26, 0], from: [26, 0, 0, 0], ..at(0x90) },
         Record { branch: [1, 1], to: [26, 0], from: [2, 0, 0, 0], ..at(0xc0) },
     ];

@@ -1,4 +1,4 @@
-//! Jobs of a trace; the traces of the shared data, held against counts of their lines.
+//! Jobs of a trace; traces of the shared data, compared with counts of their lines.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -30,13 +30,14 @@ fn a_job_is_the_next_cut_whatever_its_slot_and_the_beginning_follows_the_end() {
     }
     assert_eq!(addresses(&tapes[0]), [at(1), at(2), at(3)]);
     assert_eq!(addresses(&tapes[1]), [at(3), at(4), at(0)]);
-    // More often around than once.
+    // More than once around.
     let mut service = super::service(text.as_bytes(), 12);
     let around: Vec<u64> = (0..12).map(|n| at(n % 5)).collect();
     assert_eq!(addresses(&job(service.as_mut(), 0)), around);
 }
 
-/// Slots of one core have one copy of the data, those of another core another one; what `shared` has is one for all.
+/// Slots of one core share one copy of the data, separate from that of a different core; `shared` has a single copy
+/// for all.
 #[test]
 fn each_core_has_a_copy_of_the_data() {
     let text: String = (0..6).map(|n| format!("l 0x{:x} 0\n", 0x7000 + (n % 3) * 4096 + n * 8)).collect();
@@ -82,7 +83,7 @@ fn a_job_comes_in_pieces() {
 }
 
 #[test]
-#[should_panic(expected = "was changed while it was read")]
+#[should_panic(expected = "changed while it was read")]
 fn a_file_that_is_changed_is_noticed() {
     let (_folder, path) = file(b"l 0x10 0\ns 0x20 0\n");
     let mut service = open(&path, &Options { job: 2, ..Options::default() }).expect("a trace");
@@ -107,7 +108,7 @@ fn data() -> Option<PathBuf> {
 #[test]
 fn shared_lists_are_served_as_their_lines_say() {
     let Some(root) = data() else { return };
-    // Pages and lines as the data's own description counts them.
+    // Pages and lines as counted in the data's own description.
     for (name, pages, lines) in [("gcc", 294, 3367), ("mcf", 1442, 90_077)] {
         let path = root.join("cpu_mem").join(format!("{name}.trace.gz"));
         let packed = std::fs::File::open(&path).expect("a trace");
@@ -125,7 +126,7 @@ fn shared_lists_are_served_as_their_lines_say() {
         assert!(ops.iter().all(|op| op.address + u64::from(op.width) <= pages * 4096 && op.pc < 4096));
         let touched: BTreeSet<u64> = addresses(&ops).into_iter().map(|address| address / 64).collect();
         assert_eq!(touched.len(), lines, "{name}");
-        // In its page each access is where it was.
+        // Each access keeps its offset in its page.
         let offsets = fields().map(|line| {
             u64::from_str_radix(line[1].trim_start_matches("0x"), 16).expect("an address") % 4096
         });

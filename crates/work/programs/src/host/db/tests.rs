@@ -20,7 +20,7 @@ const ONE: &str = "threads=1,rate=1000,cpu=100us,keys=uniform,size=20MiB";
 
 #[test]
 fn a_select_reads_what_the_pool_lacks() {
-    // A pool for all: each page of the tree is read at most once.
+    // A pool for the whole table: each page of the tree is read at most once.
     let mut program = open(&format!("db-s:{ONE},pool=32MiB"), "d", 1).unwrap();
     let files = program.files();
     assert_eq!(files[0].name, "sbtest1.ibd");
@@ -68,7 +68,7 @@ fn an_update_is_answered_when_its_record_is_durable() {
     assert_eq!(program.measured().kinds()[1].ops.latency.max(), Some(140_000_000));
 }
 
-/// Sixteen clients whose syncs take a millisecond: one sync for all who came while the one before it ran.
+/// Sixteen clients whose syncs take a millisecond: one sync covers all that arrived during the previous one.
 #[test]
 fn commits_are_grouped() {
     let text = "db-u:arrivals=closed,clients=16,threads=16,cpu=100us,size=20MiB,pool=32MiB";
@@ -79,12 +79,13 @@ fn commits_are_grouped() {
         only_calls(&done).iter().filter(|(_, call)| matches!(call, Call::Sync { fd: LOG, .. })).count();
     let group = served.requests() as f64 / syncs as f64;
     assert!((6.0..=16.0).contains(&group), "{group}");
-    // Nobody waits longer than for two syncs, their writes, and what a single page's way costs.
+    // The longest wait is two syncs, their writes, and the path of a single page.
     assert!(served.kinds()[1].ops.latency.max() < Some(Time::from_ms(3).ps()));
     assert!(served.requests() > 4 * 7_000);
 }
 
-/// What is written to the table was written to the doublewrite file and synced before, by the same thread; each batch ends with a sync.
+/// Pages written to the table were first written to the doublewrite file and synced, by the same thread; each batch
+/// ends with a sync.
 #[test]
 fn pages_are_written_twice() {
     for (text, copies) in [("", true), (",doublewrite=no", false), (",flush=O_DIRECT", true)] {
@@ -131,7 +132,7 @@ fn a_full_log_waits_for_the_page_cleaner() {
     assert!(wakes > 100, "{wakes}");
     let served = program.measured();
     assert!(served.requests() > 2_000, "{}", served.requests());
-    // The log's records between two checkpoints are never more than it holds: its writes are those of a circle.
+    // The log's records between two checkpoints never exceed its size: its writes are circular.
     let log = only_calls(&done).into_iter().filter_map(|(_, call)| match call {
         Call::Write { fd: Fd(1), offset, bytes } => Some((offset, bytes)),
         _ => None,

@@ -1,4 +1,4 @@
-//! What a program does with a plan, by hand, and where its time goes.
+//! Execution of a plan by a program, worked out by hand, and its time by phase.
 
 use super::*;
 use proto::file::FileId;
@@ -14,7 +14,8 @@ fn stretch(array: u16, first: u64, bytes: u64) -> Stretch {
     Stretch { array, first, bytes }
 }
 
-/// A kernel that reads 40 MB of a shared array, spills and reloads 10 MB of its own, and leaves 20 MB.
+/// Returns the plan of a kernel that reads 40 MB of a shared array, spills and reloads 10 MB of its own, and leaves
+/// 20 MB.
 fn plan() -> Plan {
     Plan {
         name: "twice".to_owned(),
@@ -41,7 +42,7 @@ fn costs() -> OffloadCosts {
     OffloadCosts::default()
 }
 
-/// Everything that the thread does, each for so long, a half of it on a core.
+/// Returns all actions of the thread, each of the given duration, half of it on a core.
 fn all(program: &mut Offload, takes: Time) -> Vec<Next> {
     let (mut now, mut done) = (Time::from_ms(5), Vec::new());
     loop {
@@ -66,7 +67,7 @@ fn open(fd: u16, file: u32) -> Next {
     call(Call::Open { fd: Fd(fd), file: FileId(file), flags: OpenFlags::default() })
 }
 
-/// 2 GB/s in order, 5 GB/s to the driver: 40 MB are 20 and 8 ms.
+/// Rates of 2 GB/s to reorder, 5 GB/s to the driver: 40 MB take 20 and 8 ms.
 #[test]
 fn an_instance_reads_sends_works_receives_and_writes() {
     let mut program = Offload::new("p", vec![(plan(), 2)], costs(), (2, 1));
@@ -104,7 +105,7 @@ fn an_instance_reads_sends_works_receives_and_writes() {
     };
     assert_eq!(all(&mut program, Time::from_us(1)), [of_instance(1, 2), of_instance(3, 4)].concat());
     let file = |name: &str, bytes| FileSpec { name: name.to_owned(), bytes, drive: 1 };
-    // The input is one file of both instances; what only memory holds has none.
+    // The input is one file for both instances; arrays that are only in memory have none.
     let files = [
         file("twice/a", Some(40 * MB)),
         file("twice.0.0/t", None),
@@ -116,7 +117,7 @@ fn an_instance_reads_sends_works_receives_and_writes() {
     assert_eq!(program.progress(), Some(1.0));
 }
 
-/// Applications of the same program share its input; those of another do not.
+/// Applications of the same program share its input; those of a different one do not.
 #[test]
 fn files_are_shared_within_a_program() {
     let other = Plan { program: 8, name: "other".to_owned(), ..plan() };
@@ -135,7 +136,7 @@ fn files_are_shared_within_a_program() {
     assert_eq!(names, expected);
 }
 
-/// Each thing lasts 10 us, half of it on a core: 4 + 3 of files, two reads, four times in order, four copies and so on.
+/// Each action lasts 10 us, half of it on a core: 4 + 3 of files, two reads, four reorderings, four copies and so on.
 #[test]
 fn the_time_of_an_instance_is_that_of_its_phases() {
     let mut program = Offload::new("p", vec![(plan(), 2)], costs(), (0, 0));
@@ -155,14 +156,14 @@ fn the_time_of_an_instance_is_that_of_its_phases() {
     let mut lost = first.clone();
     lost.ended = Some(us(5_261));
     assert!(!lost.is_accounted());
-    // Response times count from the offer of all, input bytes are what was given.
+    // Response times count from the time when all were offered, input bytes are as given.
     let served = program.measured();
     assert_eq!((served.requests(), served.kinds()[0].ops.bytes), (2, 80 * MB));
     assert_eq!(served.asked().read_bytes, 100 * MB);
     assert_eq!((served.asked().written_bytes, served.asked().syncs), (60 * MB, 2));
 }
 
-/// What an observer is told of two instances: one thing after another, each of the phase that it counts for.
+/// Reports to an observer about two instances: one activity after another, each with its phase.
 #[test]
 fn all_phases_are_shown_once() {
     use super::{Done, Observer};
@@ -219,7 +220,8 @@ fn a_window_counts_what_ends_in_it() {
     assert_eq!(program.measured().requests(), 1);
 }
 
-/// Without passes nothing is brought into order; without `sync` nothing is made durable. A copy at 1 GB/s takes 40 ms of 40 MB.
+/// Without passes data are not reordered; without `sync` nothing is made durable. A copy of 40 MB at 1 GB/s takes 40
+/// ms.
 #[test]
 fn costs_are_what_a_user_says() {
     use config::units::Bandwidth;
@@ -236,7 +238,7 @@ fn costs_are_what_a_user_says() {
     assert_eq!(done.iter().filter_map(computed).collect::<Vec<_>>(), [120, 8, 2, 30, 30, 2, 4, 60]);
 }
 
-/// A call moves 2 GiB less a page at most: 5 GB are read by three, and sent at once.
+/// A call moves at most 2 GiB minus a page: 5 GB are read by three calls, and sent at once.
 #[test]
 fn a_long_stretch_takes_several_calls() {
     let bytes = 5_000 * MB;
@@ -264,7 +266,8 @@ fn a_program_without_instances_ends_at_once() {
     assert_eq!((program.progress(), program.executed().len()), (Some(1.0), 0));
 }
 
-/// Everything takes 10 ms: 10 MB are copied at 1 GB/s. The second load may begin when the first step is done, and runs beside the second step; the third step waits for it; the store waits for that.
+/// All actions take 10 ms: 10 MB are copied at 1 GB/s. The second load may begin when the first step is done, and
+/// runs during the second step; the third step waits for it; the store waits for that.
 #[test]
 fn a_second_thread_moves_data_beside_steps() {
     use crate::host::tests::{Calls, drive};
@@ -317,8 +320,9 @@ fn a_second_thread_moves_data_beside_steps() {
     }
 }
 
-/// Everything takes 10 ms: an instance opens two files, reads, copies, sends, has a step executed, receives, copies, writes, syncs and closes two files: 120 ms. Two threads have the first two instances side by side; the third begins
-/// when one is over. Each thread has descriptors of its own; files are those of the instances.
+/// All actions take 10 ms: an instance opens two files, reads, copies, sends, has a step executed, receives, copies,
+/// writes, syncs and closes two files: 120 ms. Two threads run the first two instances side by side; the third begins
+/// when one is over. Each thread has separate descriptors; files belong to the instances.
 #[test]
 fn threads_have_an_instance_each() {
     use crate::host::tests::{Calls, drive};
@@ -355,7 +359,7 @@ fn threads_have_an_instance_each() {
     assert_eq!(program.progress(), Some(1.0));
 }
 
-/// A window that begins while two instances are under way counts both, and what they do afterwards.
+/// A window that begins while two instances are in progress counts both, and their later activities.
 #[test]
 fn a_window_keeps_all_instances_that_are_under_way() {
     let costs = OffloadCosts { threads: 2, ..costs() };

@@ -72,7 +72,8 @@ fn fdtd_of(rows: usize, n: usize) {
     close(&end.ex, ex, "ex");
     close(&end.ey, ey, "ey");
     close(&end.hz, hz, "hz");
-    // Lanes of loads and stores: a step touches all places, or those with one above, beside, or below and beside.
+    // Lanes of loads and stores: a step touches all places, or those with a neighbour above, beside, or below and
+    // beside.
     let blocks = 2 * rows.div_ceil(8) as u32;
     let (rows, n) = (rows as u64, n as u64);
     let (first, second, third) = ((rows - 1) * n, rows * (n - 1), (rows - 1) * (n - 1));
@@ -166,12 +167,12 @@ fn a_layer_forward_sums_its_products() {
     let scale = inputs as f64;
     let scaled: Vec<f32> = end.partial.iter().map(|sum| sum * scale as f32).collect();
     close(&scaled, sums.map(|sum: f64| sum * scale), "partial");
-    // A row that no other is added to holds its products.
+    // A row to which no other is added holds its products.
     for j in 1..ROW {
         let got = f64::from(end.weights[2 * ROW + j]) * scale;
         assert!((got - product(2, j) * scale).abs() < 1e-5);
     }
-    // Eight warps a block, eight barriers each; a row in two by tx = 0.
+    // Eight warps per block, eight barriers each; a row in two by tx = 0.
     let blocks = (inputs / SIDE) as u64;
     assert_eq!((census.barriers, census.uneven_blocks), (blocks * 8 * 8, 0));
     assert_eq!(census.loads.lanes, blocks * (256 + 16));
@@ -213,7 +214,8 @@ fn weights_follow_the_errors_of_the_hidden_units() {
     assert_eq!(census.stores.lanes, blocks * (272 + 2 * 256) + 16 * 2);
 }
 
-/// The whole grid, a step at a time, in the precision of the source: the pyramid of shared memory changes no bit.
+/// Computes the whole grid, one step at a time, in the precision of the source: the pyramid of shared memory does not
+/// change a bit.
 fn heated(sides: [usize; 2], steps: usize, mut now: Vec<f32>, power: &[f32]) -> Vec<f32> {
     let [rows, columns] = sides;
     let (height, width) = (0.016 / rows as f32, 0.016 / columns as f32);
@@ -247,7 +249,8 @@ fn heated(sides: [usize; 2], steps: usize, mut now: Vec<f32>, power: &[f32]) -> 
 
 #[test]
 fn the_pyramid_heats_as_the_whole_grid_does() {
-    // Sides that tiles cover and that they do not; a last kernel of fewer steps; a grid smaller than a tile.
+    // Sides that tiles cover exactly, and sides that they do not; a last kernel of fewer steps; a grid smaller than a
+    // tile.
     for (sides, steps, pyramid) in [
         ([37, 50], 5, 2),
         ([48, 36], 4, 2),
@@ -263,13 +266,13 @@ fn the_pyramid_heats_as_the_whole_grid_does() {
         let kernels = steps.div_ceil(pyramid);
         let end = &slots.code().temperature[kernels % 2];
         assert_eq!(end, &expected, "{sides:?}, {steps} steps, {pyramid} a kernel");
-        // A large chip's cells show what a step's power does to them; one cell's heat is too much for it.
+        // A large chip's cells show the effect of a step's power; one cell's heat is too much for it.
         assert!(sides[0] < 20 || heated(sides, steps, first.clone(), &vec![0.0; power.len()]) != expected);
         assert!(sides[0] < 20 || heated(sides, 1, first, &power) != expected);
         let cells = (sides[0] * sides[1]) as u64;
         // Each kernel writes each cell once.
         assert_eq!(census.stores.lanes, kernels as u64 * cells);
-        // A row is loaded by every block whose base it lies in: base b begins at (16 - 2 i) b - p and has 16 rows.
+        // A row is loaded by every block whose base contains it: base b begins at (16 - 2 i) b - p and has 16 rows.
         let mut loads = 0;
         for kernel in 0..kernels {
             let tile = 16 - 2 * pyramid.min(steps - kernel * pyramid);
@@ -287,7 +290,7 @@ fn the_pyramid_heats_as_the_whole_grid_does() {
             (census.kernels.len(), census.kernels[0].threads, census.kernels[0].shared),
             (kernels, 256, 3072)
         );
-        // Eight warps; a barrier behind the loads, two a step but the last.
+        // Eight warps; a barrier after the loads, two per step except the last.
         let per_kernel = |kernel: usize| 2 * pyramid.min(steps - kernel * pyramid) as u64;
         let each = u64::from(census.kernels[0].blocks);
         assert_eq!(census.barriers, 8 * (0..kernels).map(|kernel| each * per_kernel(kernel)).sum::<u64>());

@@ -1,4 +1,4 @@
-//! Every program against a plain sequential answer, and what must hold of all of them.
+//! Every program against a plain sequential result, and the common properties of all.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -20,7 +20,7 @@ use super::{ENTRIES, INFINITY};
 use crate::graph::{Edges, Graph, Keep, Rmat};
 use crate::program::{Code, Slots, census, open};
 
-/// Small graphs of any shape: directed or both ways, with vertices that have no edges.
+/// Generates small graphs of any shape: directed or both ways, with isolated vertices.
 fn graphs() -> impl Strategy<Value = (Arc<Graph>, usize)> {
     (2..90_u32, any::<bool>()).prop_flat_map(|(n, both)| {
         let edges = proptest::collection::vec((0..n, 0..n), 0..400);
@@ -31,7 +31,7 @@ fn graphs() -> impl Strategy<Value = (Arc<Graph>, usize)> {
     })
 }
 
-/// Graphs with vertices of a great many edges, beyond a warp and beyond a thread's local list.
+/// Returns a graph with high-degree vertices, beyond a warp and beyond a thread's local list.
 fn large() -> Arc<Graph> {
     Arc::new(Rmat::graph500(12, 12, 7).generate())
 }
@@ -43,7 +43,7 @@ fn run<C: Code>(code: C) -> Slots<C> {
     program
 }
 
-/// Levels by a queue.
+/// Returns levels computed with a queue.
 fn levels(graph: &Graph, root: usize) -> Vec<u32> {
     let mut level = vec![INFINITY; graph.vertices()];
     level[root] = 0;
@@ -72,7 +72,7 @@ fn all_searches(graph: &Arc<Graph>, root: usize) -> Vec<(&'static str, Vec<u32>)
     ]
 }
 
-/// Costs by Dijkstra's algorithm.
+/// Returns costs computed by Dijkstra's algorithm.
 fn costs(graph: &Graph, root: usize) -> Vec<u32> {
     let weights = graph.weights().unwrap();
     let mut cost = vec![INFINITY; graph.vertices()];
@@ -86,7 +86,7 @@ fn costs(graph: &Graph, root: usize) -> Vec<u32> {
     cost
 }
 
-/// Dependencies of all vertices on one source, by Brandes' algorithm in order of distance.
+/// Returns dependencies of all vertices on one source, by Brandes' algorithm in order of distance.
 fn dependencies(graph: &Graph, source: usize) -> Vec<f64> {
     let level = levels(graph, source);
     let mut order: Vec<usize> = (0..graph.vertices()).filter(|&v| level[v] != INFINITY).collect();
@@ -125,7 +125,7 @@ fn assert_proper(graph: &Graph, colours: &[u32]) {
     }
 }
 
-/// PageRank by its definition, in double precision.
+/// Returns PageRank by its definition, in double precision.
 fn ranks(graph: &Graph, iterations: u32) -> Vec<f64> {
     let n = graph.vertices();
     let mut rank = vec![1.0 / n as f64; n];
@@ -177,7 +177,7 @@ proptest! {
 
     #[test]
     fn neighbours_differ_in_colour((graph, _) in graphs(), seed in 0..9_u64) {
-        // Colouring is of undirected graphs.
+        // Colouring needs undirected graphs.
         let ends = (0..graph.vertices()).flat_map(|v| graph.neighbours(v).iter().map(move |&w| (v as u32, w)));
         let both = Edges { ends: ends.collect(), weights: None };
         let both = Arc::new(Graph::new(graph.vertices(), &both, Keep::Both));
@@ -293,7 +293,7 @@ fn the_same_seed_gives_the_same_instructions() {
 
 #[test]
 fn kernels_follow_from_levels() {
-    // A path of nine vertices: levels 0 to 8, and nothing new is found from the last.
+    // A path of nine vertices: levels 0 to 8, and the last finds nothing new.
     let ends = (0..8).map(|v| (v, v + 1)).collect();
     let path = || Arc::new(Graph::new(9, &Edges { ends: Vec::clone(&ends), weights: None }, Keep::Both));
     let kernels = |mut program: Box<dyn crate::program::Program>| census(program.as_mut()).kernels.len();
@@ -305,7 +305,7 @@ fn kernels_follow_from_levels() {
     assert_eq!(kernels(Box::new(Slots::new(Rank::new(&path(), 26)))), 52);
 }
 
-/// Values of a file are weights where paths are summed; other programs take any, and both say so.
+/// Values of a file are weights if paths are summed; other programs accept any values. Both report it.
 #[test]
 fn values_of_a_file_are_weights_where_they_are_needed() {
     let folder = tempfile::tempdir().unwrap();
@@ -327,11 +327,8 @@ fn values_of_a_file_are_weights_where_they_are_needed() {
     let said = notes(format!("sssp3:graph={list}")).unwrap();
     assert!(said.contains("are their weights"), "{said}");
     let refused = notes(format!("sssp3:graph={real}")).unwrap_err().to_string();
-    assert!(
-        refused.contains("`0.5` is not a valid value") && refused.contains("scale the values"),
-        "{refused}"
-    );
-    // Side by side: each has the graph that it needs.
+    assert!(refused.contains("`0.5` is not a valid value") && refused.contains("scale the values"), "{refused}");
+    // Side by side, each program has its required graph.
     let both = open(&[format!("bfs1:graph={list}"), format!("sssp3:graph={list}")]).unwrap();
     let said: Vec<String> = both.iter().flat_map(|program| program.notes().to_vec()).collect();
     assert!(said.iter().any(|note| note.contains("are not used")), "{said:?}");

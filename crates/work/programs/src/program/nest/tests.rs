@@ -6,7 +6,7 @@ use nest::{Access, Kernel, Piece};
 use proto::simt::{InstKind, Tape};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How often each address is read and written.
+/// Counts of reads and writes of each address.
 type Accesses = BTreeMap<(u64, bool), u64>;
 
 fn program(text: &str) -> Box<dyn Program> {
@@ -15,7 +15,7 @@ fn program(text: &str) -> Box<dyn Program> {
     programs.pop().expect("a program")
 }
 
-/// The nest of a text.
+/// Returns the nest of a text.
 fn nest_of(text: &str) -> Kernel {
     let mut applications = kernels::open(text).unwrap_or_else(|fault| panic!("{fault}"));
     match applications.pop().map(|one| one.program) {
@@ -24,7 +24,7 @@ fn nest_of(text: &str) -> Kernel {
     }
 }
 
-/// All kernels of a program, one after another, each warp alone.
+/// Executes all kernels of a program, one after another, each warp alone.
 fn executed(program: &mut dyn Program) -> Vec<Accesses> {
     let (mut all, mut tape) = (Vec::new(), Tape::default());
     while let Some(kernel) = program.launch() {
@@ -55,7 +55,7 @@ fn executed(program: &mut dyn Program) -> Vec<Accesses> {
     all
 }
 
-/// A name with small sizes: every one different, blocks of 4 and 3 rows.
+/// Returns a name with small sizes, all different, and blocks of 4 and 3 rows.
 fn small(name: &str) -> String {
     let size = |(at, (size, _)): (usize, &(String, i64))| match size.as_str() {
         "t" | "tj" => format!("{size}=4"),
@@ -91,8 +91,9 @@ fn counted(text: &str) -> Census {
     census(program(text).as_mut())
 }
 
-/// A row a thread, then a column a thread: each has 4 instructions for its number and 2 for the comparison, and one at its end. A row: zero, then n times loads of A, x
-/// and tmp, a store, a multiplication and an addition, an address, and three of the loop. A column: the same, in the loop's place y.
+/// One row per thread, then one column per thread: each has 4 instructions for its number and 2 for the comparison,
+/// and one at its end. A row: zero, then n times loads of A, x and tmp, a store, a multiplication and an addition, an
+/// address, and three of the loop. A column: the same, with y in the loop.
 #[test]
 fn atax_counts_what_its_nest_counts() {
     let (m, n) = (70, 90);
@@ -101,12 +102,14 @@ fn atax_counts_what_its_nest_counts() {
     assert_eq!(shapes, [(1, 70), (1, 90)]);
     assert_eq!((census.loads.lanes, census.stores.lanes), (2 * 3 * m * n, m + m * n + n + n * m));
     assert_eq!(census.loads.bytes, 4 * census.loads.lanes);
-    // Of the second kernel, the loop over rows is passed by each thread; the loop over columns is threads.
+    // In the second kernel, the loop over rows is executed by each thread; the loop over columns is distributed to
+    // threads.
     let own = 2 * m * n * (1 + 2) + 2 * 3 * m * n;
     assert_eq!(census.thread_arithmetic, 7 * (m + n) + own);
 }
 
-/// A column of three rows a thread: tiles of 32 columns, eight blocks of rows a block, or two. Threads beyond the matrix only end.
+/// A column of three rows per thread: tiles of 32 columns, eight blocks of rows per block, or two. Threads beyond the
+/// matrix only end.
 #[test]
 fn gemm_has_a_thread_for_each_column_of_a_block_of_rows() {
     for (block, blocks, threads) in [("", 2 * 2, 256), (",block=64", 2 * 6, 64)] {
@@ -123,7 +126,7 @@ fn gemm_has_a_thread_for_each_column_of_a_block_of_rows() {
     }
 }
 
-/// A division is its reciprocal and eight more, a root the inverse one and six.
+/// A division is its reciprocal and eight more, a root the inverse root and six.
 #[test]
 fn divisions_and_roots_are_several_instructions() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -169,7 +172,7 @@ fn what_no_gpu_runs_is_refused() {
     }
 }
 
-/// Which addresses are read and which are written, and how often in all.
+/// Addresses that are read and written, and total counts.
 #[derive(Default)]
 struct Touched {
     places: [BTreeSet<u64>; 2],
@@ -183,7 +186,7 @@ impl Touched {
     }
 }
 
-/// How many more loads and stores the nest of a program of a GPU has than the program, which touches the same.
+/// Returns how many more loads and stores the nest has than the GPU program, which touches the same data.
 fn more(gpu: &str, text: &str) -> [i64; 2] {
     let mut program = program(gpu);
     let mut applications = kernels::of_programs(text).unwrap_or_else(|fault| panic!("{fault}"));
@@ -204,7 +207,7 @@ fn more(gpu: &str, text: &str) -> [i64; 2] {
     }
     assert!(own.places[1] == of_gpu.places[1], "{gpu}: stores");
     assert!(own.places[0].is_superset(&of_gpu.places[0]), "{gpu}: loads");
-    // What the nest reads besides are its sums.
+    // Additional reads of the nest are those of its sums.
     assert!(
         own.places[0].difference(&of_gpu.places[0]).all(|sum| own.places[1].contains(sum)),
         "{gpu}: loads"
@@ -212,7 +215,7 @@ fn more(gpu: &str, text: &str) -> [i64; 2] {
     [0, 1].map(|n| own.times[n] - of_gpu.times[n])
 }
 
-/// Where a program of a GPU keeps a sum in a register, its nest keeps it in memory: what that adds is all that they differ in.
+/// A GPU program keeps a sum in a register, its nest in memory: this is their only difference.
 #[test]
 fn programs_of_a_gpu_and_their_nests_touch_the_same() {
     assert_eq!(more("gaus:n=37,pivots=5", "gaus:n=37,pivots=5"), [0, 0]);

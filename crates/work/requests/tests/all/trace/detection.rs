@@ -182,7 +182,7 @@ fn a_clock_of_32_bits_is_counted_on_and_said() {
     let seen: Vec<u64> = requests.iter().map(|request| request.at.ps() / 1_000_000_000_000).collect();
     assert_eq!((seen, notes.wraps), (times.clone(), 2));
     let said = notes.warnings().join("\n");
-    assert!(said.contains("2 times the clock begins again at zero after 1.19 hours"), "{said}");
+    assert!(said.contains("2 times the 32-bit clock wraps to zero after 1.19 hours"), "{said}");
     assert!(!said.contains("out of order"), "{said}");
     // 2^32 times 100 ns are 429 s.
     let times: Vec<u64> = (0..13).map(|n| n * 80).collect();

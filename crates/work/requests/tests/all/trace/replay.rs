@@ -268,7 +268,7 @@ fn wrap_counts_what_it_moves_and_stays_on_the_device() {
     assert_eq!(notes.remapped, 2);
     let warnings = notes.warnings().join("\n");
     assert!(warnings.contains("2 requests moved to fit the device"), "{warnings}");
-    assert!(warnings.contains("2 streams, each with addresses of its own, share"), "{warnings}");
+    assert!(warnings.contains("2 streams, each with its own addresses, share"), "{warnings}");
 }
 
 #[test]

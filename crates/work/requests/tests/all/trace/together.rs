@@ -217,7 +217,7 @@ fn a_trace_beyond_the_clock_is_told_at_once_and_each_remedy_mends_it() {
         let options = TraceOptions { remap, ..on(1 << 30) };
         let Err(refused) = TraceReader::open(&path, &options) else { panic!("it is too long") };
         let text = refused.to_string();
-        assert!(text.contains("goes on for 1.1 years: the simulator's clock ends at 214 days"), "{text}");
+        assert!(text.contains("lasts 1.1 years: the simulator's clock ends at 214 days"), "{text}");
         for word in ["--time-scale 1/2 ", "--end 213d ", "--queue-depth", "--time-unit"] {
             assert!(text.contains(word), "no {word} in {text}");
         }

@@ -17,7 +17,7 @@ fn with(fronts: [&str; 5]) -> String {
     fronts.iter().zip(BODIES).map(|(front, body)| format!("{front}{body}\n")).collect()
 }
 
-/// What it computed between its calls, in microseconds.
+/// Returns the time computed between its calls, in microseconds.
 fn gaps(text: &str, options: &str) -> Vec<u64> {
     let computed = run(text, options).into_iter().filter_map(|did| match did.next {
         Next::Compute(time) => Some(time.ns() / 1_000),
@@ -26,10 +26,10 @@ fn gaps(text: &str, options: &str) -> Vec<u64> {
     computed.collect()
 }
 
-/// Up to the last call: what it computes before its end is not replayed.
+/// Times up to the last call: computation before the end is not replayed.
 const GAPS: [u64; 3] = [990, 990, 1_990];
 
-/// As strace 6.1 writes them: `%6ld.%06ld` for `-r`, in `(+...)` behind a moment, `%-5d ` for a process.
+/// Formats as written by strace 6.1: `%6ld.%06ld` for `-r`, in `(+...)` after a timestamp, `%-5d ` for a process.
 #[test]
 fn every_clock_gives_the_same_replay() {
     let logs = [
@@ -71,9 +71,9 @@ fn every_clock_gives_the_same_replay() {
             "[pid    71]      0.002000 ",
             "[pid    71]      0.001000 ",
         ]),
-        // The end of a log: its first time is not zero, and is told by its padding.
+        // The end of a log: its first time is not zero, and its padding identifies it.
         with(["     3.200000 ", "     0.001000 ", "     0.001000 ", "     0.002000 ", "     0.001000 "]),
-        // -ttt -r, and -t -r, whose moments are coarser.
+        // -ttt -r, and -t -r, whose timestamps are coarser.
         with([
             "1700000000.500000 (+     0.000000) ",
             "1700000000.501000 (+     0.001000) ",
@@ -107,7 +107,7 @@ fn every_clock_gives_the_same_replay() {
     for text in logs {
         assert_eq!(gaps(&text, ""), GAPS, "{text}");
     }
-    // Spaces were lost: the first time says what they are, or the user does.
+    // Spaces were lost: the first time determines the kind, or the user does.
     let bare = with(["0.000000 ", "0.001000 ", "0.001000 ", "0.002000 ", "0.001000 "]);
     assert_eq!(gaps(&bare, ""), GAPS);
     let later = with(["3.200000 ", "0.001000 ", "0.001000 ", "0.002000 ", "0.001000 "]);
@@ -116,7 +116,7 @@ fn every_clock_gives_the_same_replay() {
     assert_eq!(gaps(&from_zero, ",clock=absolute"), GAPS);
 }
 
-/// The time since the line before is that of all processes: `ots` is one variable of strace.
+/// Times since the previous line are global to all processes: `ots` is one variable of strace.
 #[test]
 fn relative_times_of_several_processes_add_up_over_all_of_them() {
     let text = "71         0.000000 fork() = 72 <0.000100>\n72         0.001000 sync() = 0 <0.000100>\n\
@@ -130,7 +130,7 @@ fn relative_times_of_several_processes_add_up_over_all_of_them() {
     assert_eq!((computed(0), computed(1)), (100 + 2_900, 900 + 4_900));
 }
 
-/// `-t` has whole seconds: calls of one second follow each other, none of their times is lost.
+/// With whole seconds (`-t`), calls of one second follow each other, and none of their times is lost.
 #[test]
 fn whole_seconds_keep_the_time_that_calls_took() {
     let poll = |front: &str, took: &str| format!("{front} poll([], 0, 400) = 0 <{took}>\n");
@@ -193,7 +193,8 @@ fn what_a_clock_cannot_say_is_refused() {
     assert!(shown.contains("leave out clock=relative"), "{shown}");
 }
 
-/// strace keeps one time for all processes: in files of `-ff`, a time of `-r` may be since a line of another file, and cannot be added up.
+/// strace keeps one time for all processes: in files of `-ff`, a time of `-r` may be relative to a line of a
+/// different file, and cannot be added up.
 #[test]
 fn relative_times_of_one_process_of_several_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -212,7 +213,7 @@ fn relative_times_of_one_process_of_several_are_refused() {
     survey("log.71", SETTINGS).expect("moments");
 }
 
-/// Without times nothing of them is needed: neither moments, nor durations, nor their order.
+/// Without times, neither timestamps nor durations nor their order are needed.
 #[test]
 fn without_times_a_log_needs_none() {
     let bare = |text: &str| text.replace(" <0.000010>", "");
@@ -231,7 +232,7 @@ fn without_times_a_log_needs_none() {
     assert_eq!(of(&run(&back, ",times=none"), 0), expected);
 }
 
-/// A log that says how it was read.
+/// A log whose notes say how it was read.
 #[test]
 fn a_clock_that_is_not_said_by_the_log_is_told() {
     let said = |front: &str, options: &str| program(&with([front; 5]), options).notes().join("; ");

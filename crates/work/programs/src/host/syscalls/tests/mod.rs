@@ -12,7 +12,7 @@ use std::io::Write as _;
 
 const SETTINGS: Settings = Settings { kept: true, clock: Choice::Auto, overhead: 0, skip: false };
 
-/// A file with a log.
+/// Writes a file with a log.
 fn log(text: &str) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
@@ -37,7 +37,7 @@ fn of(done: &[Did], thread: u32) -> Vec<Next> {
         .collect()
 }
 
-/// Lines a millisecond apart, each call 100 us long.
+/// Returns lines a millisecond apart, each call 100 us long.
 fn lines(calls: &[&str]) -> String {
     let line = |(n, call): (usize, &&str)| format!("7 100.{n:03}000 {call} <0.000100>\n");
     calls.iter().enumerate().map(line).collect()
@@ -94,7 +94,7 @@ fn a_log_becomes_these_calls() {
     ];
     let done = run(&text, "");
     assert_eq!(of(&done, 0), expected);
-    // Gaps are 900 us; a seek, a dup and a close that closes nothing compute 100 us and what is around them.
+    // Gaps are 900 us; a seek, a dup and a close that closes nothing compute for 100 us plus the gaps around them.
     let computed: Vec<u64> = done
         .iter()
         .filter_map(|did| match did.next {
@@ -151,7 +151,7 @@ fn files_were_as_long_as_what_was_read_of_them() {
     let done = of(&run(&text, ""), 0);
     let append = Call::Write { fd: Fd(4), offset: 50, bytes: 3 };
     assert!(done.contains(&Next::Call(append)), "{done:?}");
-    // What took the name is opened under it.
+    // The file that took the name is opened under it.
     let opened = done.iter().rev().find_map(|next| match next {
         Next::Call(Call::Open { file, .. }) => Some(*file),
         _ => None,
@@ -236,7 +236,7 @@ fn nobody_uses_a_descriptor_before_it_is_open_or_after_it_is_closed() {
     }
 }
 
-/// A thread whose next line is far away sleeps until it has been read.
+/// A thread whose next line is far ahead sleeps until it has been read.
 #[test]
 fn a_long_log_is_read_in_a_window() {
     let mut text = String::from(
@@ -362,7 +362,7 @@ fn lines_of_real_programs_are_read() {
         })
         .collect();
     assert_eq!(reads, [(0, 116_699), (116_699, 10), (5 + (1 << 40), 10), (1 << 40, 50), (0, 60), (0, 70)]);
-    // A name without a directory is one of the directory that the program is in.
+    // A name without a directory is relative to the program's directory.
     assert!(done.iter().any(|did| did.next == Next::Call(Call::Unlink { file: FileId(3) })));
     let notes = program.notes();
     assert!(notes.iter().any(|note| note.starts_with("1 mappings of files")), "{notes:?}");
@@ -395,7 +395,7 @@ fn no_time_counts_twice() {
     assert_eq!(done.last().map(|did| (did.at, did.next)), Some((Time::from_ms(1_500), Next::End)));
 }
 
-/// A program that strace has let go is in the middle of a call.
+/// A program from which strace has detached is in the middle of a call.
 #[test]
 fn a_log_may_end_within_calls() {
     let text = "1 100.000000 open(\"a\", O_RDONLY) = 3 <0.000001>\n1 100.000100 read(3, \"\", 10) = 10 <0.000010>\n\
@@ -413,7 +413,7 @@ fn a_log_may_be_compressed() {
     assert_eq!((program.threads(), program.files().len()), (2, 7));
 }
 
-/// A damaged log.
+/// Generates a damaged log.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let damage = (0..REAL.len(), 0_u8..6, any::<u8>(), 1_usize..60);
     prop::collection::vec(damage, 1..6).prop_map(|damages| {

@@ -1,4 +1,4 @@
-//! Random logs, written by a naive kernel that knows what its processes did, are read as that.
+//! Random logs, written by a naive kernel that knows its processes' actions, are read as these actions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use super::super::files::Files;
 use super::super::tracer::Op;
 use super::super::{Log, Reader, Settings};
 
-/// What happened: the thread by its place of birth, the open file description by its turn, the call.
+/// An action: the thread by order of birth, the open file description by order of opening, the call.
 type Happened = (u32, u32, Call);
 
 struct Description {
@@ -25,12 +25,12 @@ struct Description {
 struct Process {
     pid: u32,
     descriptors: BTreeMap<u32, usize>,
-    /// The rest of a call that has begun: what it is called, and what it does.
+    /// Unfinished call: its name, and its effect.
     begun: Option<(&'static str, Step)>,
     over: bool,
 }
 
-/// A call as it is drawn: which, on which descriptor or file, and two numbers.
+/// A drawn call: its kind, descriptor or file, and two numbers.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     what: u8,
@@ -39,12 +39,12 @@ struct Step {
     second: u32,
 }
 
-/// How a log is written.
+/// Style of a log.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     /// `[pid 7] ` before lines.
     brackets: bool,
-    /// Paths behind descriptors.
+    /// True to write paths after descriptors.
     paths: bool,
 }
 
@@ -65,7 +65,7 @@ const NAMES: [&str; 5] = ["/srv/a", "/srv/b c", "/srv/d,e", "/srv/f)", "/srv/g"]
 impl Kernel {
     fn new(form: Form) -> Kernel {
         let first = Process { pid: 40, ..Process::default() };
-        // The last two are there before.
+        // The last two exist before.
         let files = [(0, None), (0, None), (0, None), (5_000, None), (100_000, None)];
         let (processes, descriptions) = (vec![first], Vec::new());
         Kernel {
@@ -87,7 +87,7 @@ impl Kernel {
         let _ = writeln!(self.text, "{pid} {}.{:06} {what}", 1_700_000_000 + us / 1_000_000, us % 1_000_000);
     }
 
-    /// A descriptor as an argument.
+    /// Formats a descriptor as an argument.
     fn argument(&self, process: usize, number: u32) -> String {
         match self.processes[process].descriptors.get(&number) {
             Some(of) if self.form.paths => format!("{number}<{}>", NAMES[self.descriptions[*of].file]),
@@ -95,7 +95,7 @@ impl Kernel {
         }
     }
 
-    /// One of a process's descriptors.
+    /// Picks one of a process's descriptors.
     fn pick(&self, process: usize, which: u8) -> Option<(u32, usize)> {
         let descriptors = &self.processes[process].descriptors;
         let at = usize::from(which) % descriptors.len().max(1);
@@ -161,7 +161,8 @@ impl Kernel {
         self.line(process, &format!("fstat({argument}, {status}) = 0 <0.000002>"));
     }
 
-    /// The name of a call on a descriptor, the arguments that it begins with, and those that it ends with and its result; it happens.
+    /// Executes a call on a descriptor; returns its name, its leading arguments, and its last arguments with the
+    /// result.
     fn happens(&mut self, process: usize, step: Step) -> Option<(&'static str, String, String)> {
         let (number, of) = self.pick(process, step.which)?;
         let argument = self.argument(process, number);
@@ -257,7 +258,7 @@ impl Kernel {
         }
     }
 
-    /// A call of a process that has begun returns.
+    /// Returns from an unfinished call of a process.
     fn resume(&mut self, process: usize) {
         if let Some((name, step)) = self.processes[process].begun.take() {
             let (_, _, end) = self.happens(process, step).expect("a descriptor");
@@ -298,7 +299,7 @@ impl Kernel {
     }
 }
 
-/// What a reader finds.
+/// Returns the actions that a reader finds.
 fn read(text: &str) -> Vec<Happened> {
     let settings = Settings { kept: false, clock: Choice::Auto, overhead: 0, skip: false };
     let mut reader = Reader::new(Log::of(text.as_bytes()), settings, Files::default());

@@ -1,4 +1,4 @@
-//! What kernels load and store, element by element, against naive loops.
+//! Loads and stores of kernels, element by element, against naive loops.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ impl Expected {
     }
 }
 
-/// Every element of a tensor once.
+/// Returns every element of a tensor once.
 fn once(base: u64, count: u64, width: u8) -> BTreeMap<u64, u64> {
     (0..count).map(|n| (base + n * u64::from(width), 1)).collect()
 }
 
-/// Side of a tile, by the documented rule.
+/// Returns the side of a tile, by the documented rule.
 fn side(m: u64, n: u64, batch: u64) -> u64 {
     if m.div_ceil(64) * n.div_ceil(64) * batch < 32 { 32 } else { 64 }
 }
 
-/// A product of which each factor may be stored the other way round.
+/// Returns a product of which each factor may be stored transposed.
 fn product(batch: u64, [m, n, k]: [u64; 3], turned: [bool; 2], width: u8) -> (Traffic, Bases) {
     let mut store = Store::default();
     let dims = |rows, columns, turned| if turned { [batch, columns, rows] } else { [batch, rows, columns] };
@@ -127,7 +127,7 @@ proptest! {
         for element in 0..outputs * channels * filter * filter {
             loads.add(bases[1], element, 4, across);
         }
-        // The bias: by each of the threads along a row of a tile, four columns each, also where there are none.
+        // The bias is read by each of the threads along a row of a tile, four columns each, even beyond the edge.
         for row in 0..outputs {
             loads.add(bases[2], row, 4, across * side / 4);
         }

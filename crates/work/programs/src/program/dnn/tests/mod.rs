@@ -1,4 +1,4 @@
-//! Sizes against published figures, kernels against naive loops.
+//! Sizes against published values, kernels against naive loops.
 
 mod addresses;
 
@@ -42,14 +42,14 @@ impl<F: Fn(&mut Eager)> Model for Few<F> {
     }
 }
 
-/// How often each byte address was where an element was loaded or stored.
+/// Counts of loads and stores of elements, by byte address.
 #[derive(Default, Debug, PartialEq)]
 pub(super) struct Traffic {
     pub(super) loads: BTreeMap<u64, u64>,
     pub(super) stores: BTreeMap<u64, u64>,
 }
 
-/// Where the store's tensors begin, and where the pass's memory does.
+/// Start addresses of the store's tensors, and of the pass's memory.
 pub(super) type Bases = Vec<u64>;
 
 pub(super) fn program(plan: Plan) -> Slots<Network> {
@@ -146,7 +146,7 @@ fn memory_is_used_again() {
     for plan in plans() {
         let pass = plan.pass(0);
         let all: u64 = pass.places.iter().map(|place| place.bytes).sum();
-        // What lives at once at the busiest kernel is needed in any case.
+        // The tensors alive at the busiest kernel need this much in any case.
         let live = |at: usize| {
             let lives = pass.places.iter().filter(|p| (p.first..=p.last).contains(&at));
             lives.map(|place| place.bytes).sum::<u64>()
@@ -171,7 +171,7 @@ fn a_chain_takes_turns_in_two_pieces() {
     assert_eq!((offsets, pass.bytes), (vec![0, 4096, 0, 4096, 0, 4096], 8192));
 }
 
-// The models against published figures.
+// Models against published values.
 
 fn size<T: Copy>(sizes: &[(&str, T)], name: &str) -> T {
     sizes.iter().find(|(known, _)| *known == name).unwrap().1
@@ -189,7 +189,7 @@ fn multiply_adds(plan: &Plan, pass: u32) -> u64 {
 fn parameters_are_the_published_ones() {
     // torchvision: ResNet50_Weights, `num_params`.
     assert_eq!(ResNet::new(1, 224, 4).store().parameters(), 25_557_032);
-    // HuggingFace's counts of the released checkpoints, the output tied to the words.
+    // HuggingFace's counts of the released checkpoints, with the output tied to the word embeddings.
     let gpt2 = |name| Gpt2::new(size(gpt2::SIZES, name), 1, 1, 4).store().parameters();
     assert_eq!(
         ["small", "medium", "large", "xl"].map(gpt2),
@@ -231,11 +231,12 @@ fn transformers_multiply_as_their_formulas_say() {
 
 #[test]
 fn kernels_are_those_of_eager_mode() {
-    // Three of the mask, six of the embeddings, seventeen a layer, three at the end.
+    // Three of the mask, six of the embeddings, seventeen per layer, three at the end.
     let bert = plan(Bert::new(size(bert::SIZES, "medium"), 128, 4));
     assert_eq!(bert.count(), 3 + 6 + 17 * 8 + 3);
-    // Around the layers: seven before, three embeddings, two at the end, fifteen to choose a word. A layer has 26, two of which
-    // put new keys and values behind old ones, which the first pass has not. With one row, merging heads copies nothing.
+    // Around the layers: seven before, three embeddings, two at the end, fifteen to choose a word. A layer has 26,
+    // two of which append new keys and values to old ones, which the first pass lacks. With one row, merging heads
+    // copies nothing.
     let gpt2 = plan(Gpt2::new(size(gpt2::SIZES, "small"), 1, 100, 4));
     assert_eq!(gpt2.pass(0).tasks.len(), 27 + 24 * 12);
     assert_eq!(gpt2.pass(1).tasks.len(), 27 + 26 * 12);
@@ -256,7 +257,8 @@ fn shapes_of_a_step_follow_its_position() {
     };
     for pass in [1, 30, 89] {
         let length = pass + 1;
-        // Scores: a warp for each position of each head, four to a block. Concatenation: 512 elements a block, old and new.
+        // Scores: one warp per position of each head, four per block. Concatenation: 512 elements per block, old and
+        // new.
         assert_eq!(grid(pass, "gemv_t_batched"), 12 * length.div_ceil(4));
         assert_eq!(grid(pass, "cat"), (768 * pass).div_ceil(512) + 2);
     }
@@ -384,12 +386,13 @@ fn runs_are_equal_and_inputs_differ() {
 
 #[test]
 fn weights_are_read_once_by_a_token() {
-    // With one row every product reads its weights once: 124 M parameters, less positions and words that are not looked at.
+    // With one row every product reads its weights once: 124 M parameters, minus positions and words that are not
+    // used.
     let counted = census(open(&["gpt2:tokens=1"]).unwrap()[0].as_mut());
     let (layers, hidden) = (12_u64, 768_u64);
     let products = layers * 12 * hidden * hidden + 50_257 * hidden;
     assert!(counted.loads.bytes > 4 * products);
-    // The vectors that they are multiplied with are read once for each result, from the first-level cache mostly.
+    // The vectors are read once for each result, mostly from the first-level cache.
     let touched = 4 * (products + layers * 13 * hidden);
     assert!(counted.touched() > touched && counted.touched() < touched + (16 << 20), "{}", counted.touched());
 }
@@ -406,7 +409,7 @@ fn halves_take_half_the_memory_and_arithmetic() {
     assert!(half.arithmetic * 10 < single.arithmetic * 7);
 }
 
-/// A count that is bounded is the beginning of the whole one, and is told of while it goes on.
+/// A bounded count is a prefix of the whole one, and is reported while it continues.
 #[test]
 fn a_long_program_is_counted_up_to_a_bound() {
     let run = |most: u64| {

@@ -1,5 +1,6 @@
-//! Constants: initializers, `Constant`, `ConstantOfShape` and what other nodes make of them are in memory, and no kernel of a pass writes them.
-//! Sizes are those of `TensorProto.DataType`: bytes of an element, or elements of a byte.
+//! Constants: initializers, `Constant`, `ConstantOfShape` and the results of nodes that depend only on these are in
+//! memory, and are not written by any kernel of a pass. Sizes are those of `TensorProto.DataType`: bytes of an
+//! element, or elements of a byte.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use super::super::proto::{AttributeProto, Entry, NodeProto, SparseTensorProto, T
 use super::{Dimensions, FLOAT, File, INT64, ModelProto, ONE, Onnx, kernels, names};
 use crate::program::dnn::model::Model;
 
-/// Bytes of every lasting tensor but the input, which has 6 elements.
+/// Returns the bytes of every lasting tensor except the input, which has 6 elements.
 fn bytes(model: &Onnx) -> Vec<u64> {
     let lasting = model.store().tensors().iter().filter(|tensor| tensor.name != "input");
     lasting.map(|tensor| tensor.dims.iter().product::<u64>() * u64::from(tensor.width)).collect()
@@ -101,12 +102,13 @@ fn what_nodes_make_of_constants_is_made_once() {
     // A shape of the input: the tensor is made in every pass.
     let made = x().node("Shape x > d", &[]).node("ConstantOfShape d > w", &[]).node("Add x, w > y", &[]);
     assert_eq!(names(made.open()), ["fill", "add"]);
-    // What another node reads as well stays.
+    // A tensor that is also read by a different node stays.
     let both = x().weight("v", &[8, 8]).node("Transpose v > t", &[]).node("MatMul x, t > a", &[]);
     assert_eq!(bytes(&both.node("MatMul a, v > y", &[]).open()), [256, 256]);
 }
 
-/// uint4, int4, float4e2m1: two in a byte; uint2, int2: four. `DequantizeLinear` reads them in each pass.
+/// Packed types: uint4, int4, float4e2m1 have two elements per byte; uint2, int2 four. `DequantizeLinear` reads them
+/// in each pass.
 #[test]
 fn packed_weights_take_a_part_of_a_byte() {
     for (data_type, of_byte) in [(21, 2_u64), (22, 2), (23, 2), (25, 4), (26, 4)] {
@@ -132,7 +134,7 @@ fn packed_weights_take_a_part_of_a_byte() {
 
 #[test]
 fn quantised_weights_stay_small() {
-    // Of each output channel, of the tensor, with and without zero points.
+    // Per output channel, per tensor, with and without zero points.
     let cases: [(&str, &[i64]); 4] = [("q, s", &[16]), ("q, s, z", &[16]), ("q, s", &[]), ("q, s, z", &[])];
     for (inputs, scale) in cases {
         let file = File::default().constant("q", &[16, 3, 3, 3], typed(3)).weight("s", scale);
@@ -186,7 +188,7 @@ fn constants_in_every_attribute() {
     assert!(bytes(&file.node("MatMul x, c > y", &[]).open()).contains(&1_200));
     let words = constant(named("value_strings")).node("Relu x > y", &[]).refused();
     assert!(words.contains("value_strings"), "{words}");
-    // An initializer of which the file has two elements of 300: runtimes make a dense tensor of it.
+    // An initializer with two of 300 elements in the file: runtimes make a dense tensor of it.
     let mut file = x();
     let values = sparse.values.clone().map(|values| TensorProto { name: "w".to_owned(), ..values });
     file.0.sparse_initializer.push(SparseTensorProto { values, ..sparse });
@@ -194,7 +196,7 @@ fn constants_in_every_attribute() {
     assert_eq!((bytes(&model), kernels(model).len()), (vec![1_200], 1));
 }
 
-/// `external_data`: of weights the shapes suffice; shapes are read from the file beside the model.
+/// With `external_data`, shapes suffice for weights; shape values are read from the file beside the model.
 #[test]
 fn elements_may_be_in_another_file() {
     let external = |data_type: i32, location: &str, offset: &str| {
@@ -282,7 +284,7 @@ fn open_dimensions_are_named_with_their_options() {
     assert!(Onnx::read(model([Some("batch"), Some("features")]).bytes(), &fits).is_ok());
 }
 
-/// Models are told by their first bytes, as `onnx.save` writes them: version, producer, graph.
+/// Models are recognised by their first bytes, as `onnx.save` writes them: version, producer, graph.
 #[test]
 fn a_model_is_known_by_its_first_bytes() {
     use super::super::is_onnx;

@@ -32,7 +32,7 @@ impl File {
         self
     }
 
-    /// An initializer: a tensor but for its name and dimensions.
+    /// Adds an initializer: a tensor without its name and dimensions.
     fn constant(mut self, name: &str, dims: &[i64], tensor: TensorProto) -> File {
         let (dims, name) = (dims.to_vec(), name.to_owned());
         self.0.initializer.push(TensorProto { dims, name, ..tensor });
@@ -49,20 +49,20 @@ impl File {
         self.constant(name, &[numbers.len() as i64], tensor)
     }
 
-    /// A short constant of floats.
+    /// Adds a short constant of floats.
     fn reals(self, name: &str, reals: &[f32]) -> File {
         let tensor = TensorProto { data_type: FLOAT, float_data: reals.to_vec(), ..TensorProto::default() };
         self.constant(name, &[reals.len() as i64], tensor)
     }
 
-    /// What the file says of a result.
+    /// Adds the stated shape of a result.
     fn output(mut self, name: &str, dims: &[Option<i64>]) -> File {
         self = self.input(name, FLOAT, dims);
         self.0.output.extend(self.0.input.pop());
         self
     }
 
-    /// `Op in, in > out, out`, with attributes.
+    /// Adds a node `Op in, in > out, out`, with attributes.
     fn node(mut self, text: &str, attributes: &[(&str, &[i64])]) -> File {
         let (left, outputs) = text.split_once(" > ").unwrap();
         let (op, inputs) = left.split_once(' ').unwrap();
@@ -139,7 +139,7 @@ fn a_small_network_of_images() {
     assert_eq!(tasks[2].kernel().blocks, (16 * 8 * 8_u32).div_ceil(256));
 }
 
-/// x [2, 5, 8] -> heads [2, 4, 5, 2] through Shape, Slice, Gather, Div, Concat, Reshape.
+/// Returns x [2, 5, 8] -> heads [2, 4, 5, 2] through Shape, Slice, Gather, Div, Concat, Reshape.
 fn shapes() -> File {
     File::default()
         .input("x", FLOAT, &[Some(2), Some(5), Some(8)])
@@ -168,7 +168,7 @@ fn shapes_are_computed_as_exporters_write_them() {
     let names: Vec<_> = all.iter().map(|kernel| kernel.name).collect();
     let product = "bgemm_32x32_nn";
     assert_eq!(names, ["transpose", "transpose", product, "softmax_warp_forward", product]);
-    // Eight batches, a tile each; forty rows of five.
+    // Eight batches with one tile each; forty rows of five.
     assert_eq!((all[2].blocks, all[3].blocks), (8, 5));
 }
 
@@ -243,7 +243,7 @@ fn damaged_files_are_refused() {
     assert!(text.contains("not an ONNX file"), "{text}");
 }
 
-/// A damaged file may still be a model, but it must not bring the reader down, nor its kernels.
+/// A damaged file may still be a model, but must not crash the reader or its kernels.
 #[test]
 fn flipped_bits_bring_nobody_down() {
     for bytes in [shapes().bytes(), images().bytes(), operators::resizing().bytes()] {
@@ -259,7 +259,7 @@ fn flipped_bits_bring_nobody_down() {
     }
 }
 
-/// A layer as exporters write it gives the kernels of the model that is built in, and copies where there views suffice.
+/// A layer in an exporter's form gives the kernels of the built-in model, and copies where that has views.
 #[test]
 fn a_layer_of_bert_from_a_file_multiplies_as_the_built_in_one() {
     let (hidden, sequence, heads) = (512_i64, 40_i64, 8_i64);

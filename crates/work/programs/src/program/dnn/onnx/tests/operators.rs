@@ -20,7 +20,7 @@ fn image() -> File {
         .reals("odd", &[1.0, 1.0, 1.5, 2.0])
 }
 
-/// Operators whose sizes come from attributes and constants.
+/// Returns operators whose sizes come from attributes and constants.
 pub(super) fn resizing() -> File {
     image()
         .node("ConvTranspose x, up, bias > a", &[("strides", &[2, 2])])
@@ -33,7 +33,7 @@ pub(super) fn resizing() -> File {
         .node("MaxPool x > h", &[("kernel_shape", &[3, 3]), ("strides", &[2, 2]), ("ceil_mode", &[1])])
 }
 
-/// Runs one node on images of 4 x 9 x 12; the kernels' names. The result must have these dimensions.
+/// Runs one node on images of 4 x 9 x 12; returns the names of the kernels. The result must have these dimensions.
 fn run(text: &str, attributes: &[(&str, &[i64])], dims: &[i64]) -> Vec<&'static str> {
     let dims: Vec<Option<i64>> = dims.iter().copied().map(Some).collect();
     names(image().node(text, attributes).output("y", &dims).open())
@@ -57,7 +57,8 @@ fn images_change_their_size_as_defined() {
     assert_eq!(run("Slice x, from, end, rows, two > y", &[], &[1, 4, 4, 12]), ["slice"]);
 }
 
-/// torch.nn.MaxPool2d's formula: a last window that begins inside counts, one that begins in the padding behind does not.
+/// torch.nn.MaxPool2d's formula: a last window that begins inside counts, one that begins in the padding after it
+/// does not.
 #[test]
 fn windows_that_end_outside_count_in_ceil_mode() {
     let pool = |size: i64, stride: i64, pad: i64, rows: i64, columns: i64| {
@@ -114,7 +115,7 @@ fn sums_of_several_reductions_and_softmax_along_any_dimension() {
     assert_eq!(run("Softmax x > y", &[("axis", &[1])], &[1, 4, 9, 12]), columns);
 }
 
-/// Every second number backwards gives the sizes of a reshape.
+/// Every second number in reverse gives the sizes of a reshape.
 #[test]
 fn known_numbers_are_sliced_with_steps() {
     let file = File::default()
