@@ -226,7 +226,7 @@ impl Sweep {
             .filter(|n| *n <= MOST)
             .ok_or_else(|| {
                 Diagnostic::new(format!("the sweep has more than {MOST} runs"))
-                    .help("put values that step together in a [[zip]] table"))
+                    .help("put values that step together in a [[zip]] table")
             })
     }
 }
