@@ -223,7 +223,7 @@ fn unknown(name: &str) -> Diagnostic {
         names.extend(key.rsplit('.').next().map(str::to_owned));
         names.insert(key);
     }
-    let mut fault = Diagnostic::new(format!("nothing is called `{name}`")).allowed(name, names);
+    let mut fault = Diagnostic::new(format!("unknown name `{name}`")).allowed(name, names);
     fault.allowed.clear();
     fault
         .help("`list` shows every name; `params` shows every spec key; docs/metrics.md has every metric")

@@ -97,7 +97,7 @@ fn behind_gc(document: &Document) -> Result<f64, Diagnostic> {
 // Section VI-D: how many requests garbage collection blocks. The paper cites the figure from drives of its reference
 // [80]; here a drive that is worn in serves what AstriFlash asks of it.
 
-/// What is changed: the drive is new, pages are copied inside their plane, collection goes on before the host does,
+/// Changes: the drive is new, pages are copied inside their plane, GC goes on before the host does,
 /// there is four times the flash (the paper's 1 TB), or more over-provisioning.
 const CHANGES: [(&str, &[&str]); 5] = [
     ("fresh", &["flash.precondition=sequential"]),
