@@ -49,7 +49,7 @@ def explain(name: str) -> str:
     if not found:
         every = [key for key, *_ in _native.params("")] + [key for key, *_ in _native.metrics()]
         nearest = difflib.get_close_matches(name, every, 1)
-        what = f"nothing is called `{name}`"
+        what = f"unknown name `{name}`"
         raise SpecError(
             what + (f"\n  did you mean `{nearest[0]}`?" if nearest else ""),
             what=what,

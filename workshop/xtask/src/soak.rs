@@ -194,7 +194,7 @@ fn watch(mut child: Child) -> Result<(Vec<Sample>, bool)> {
     }
 }
 
-/// `None` if the process has just ended, or where there is no `/proc` (Linux has one).
+/// `None` if the process has just ended, or without `/proc` (Linux has one).
 fn sample(pid: u32) -> Option<Sample> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -2,7 +2,7 @@
 //! and workloads, with a report on each setting; results of fio become result documents, and documents become results
 //! of fio.
 //!
-//! The crate does not know the machine: whoever builds one from its output checks it.
+//! The crate does not know the machine: the code that builds a machine from its output checks it.
 //!
 //! * Knows formats of MQSim, SimpleSSD and fio.
 //! * Does not know the machine.

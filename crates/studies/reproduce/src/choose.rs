@@ -243,7 +243,7 @@ mod tests {
         assert!(fault("flashabacus", "frist").contains("first"));
     }
 
-    /// Of all targets, those that have the rows.
+    /// Only targets with such rows are selected from `all`.
     #[test]
     fn rows_of_several_targets_can_be_chosen() {
         let only = ["zng.ftl", "latency"].map(str::to_owned);

@@ -86,7 +86,7 @@ fn run_study(target: &'static str, choices: &[Choice], entries: Vec<Entry>, requ
     };
     let rows = run_all((0..entries.len()).collect(), task, request);
     let partial = !all || request.stop.load(Ordering::Relaxed);
-    // What was run is said; that takes no time.
+    // Reports what was run, at no cost in time.
     let of_runs = |entry: &Entry| entry.was_run(&found).then(|| entry.row(&found));
     let rows = entries.iter().zip(rows).filter_map(|(entry, row)| row.or_else(|| of_runs(entry))).collect();
     Report { target, rows, checks: 0, partial }
@@ -165,7 +165,7 @@ impl<T, F> Work<T, F> {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(one) = self.tasks.get(at) else { break };
             let result = (self.task)(one);
-            // What was ended before its time says nothing, and nobody listens any more.
+            // The result of an abandoned task is not sent: the receiver is gone.
             if self.stop.load(Ordering::Relaxed) || sender.send((at, result)).is_err() {
                 break;
             }

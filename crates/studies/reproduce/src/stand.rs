@@ -256,7 +256,7 @@ mod tests {
             .unwrap_or_else(|fault| panic!("{fault}"));
         assert_eq!(checks.into_inner(), QUEUES);
         assert!(check_little(&ran.0).is_ok());
-        // One that came and never left, and that nobody finds inside.
+        // A request that arrived and never left, and that is not found in flight.
         let now = ran.0.now();
         ran.0.injector.in_flight.arrive(now);
         let fault = check_little(&ran.0).expect_err("a customer is missing");

@@ -1,5 +1,6 @@
 //! Runs the points of a sweep, several at a time, here or on a cluster. Each run has one thread and shares only states
-//! after preconditioning, which are the same whoever makes them: results do not depend on the number of parallel runs.
+//! after preconditioning, which are the same whatever run makes them: results do not depend on the number of parallel
+//! runs.
 
 use super::cluster::{Cluster, On};
 use super::jobs::Words;

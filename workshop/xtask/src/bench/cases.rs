@@ -1,4 +1,4 @@
-//! What is measured, and what it should reach.
+//! Benchmark cases with their metrics and targets.
 
 use super::sample;
 use super::sample::Sample;

@@ -215,7 +215,7 @@ pub(super) fn figures_of(outcome: &Outcome) -> Result<Figures> {
     }
     let direct = |options: &Value| options["direct"] == "1";
     for (job, stalls) in jobs.iter().zip(&outcome.stalls) {
-        // A direct write waits for the device: that is no pause.
+        // A direct write waits for the device: that does not count as a pause.
         if direct(&outcome.fio["global options"]) || direct(&job["job options"]) {
             continue;
         }

@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// Who adds a policy sees what there is, in the words of the program's own list.
+    /// The remaining steps list the existing policies, in the words of the program's own list.
     #[test]
     fn the_policies_of_a_family_are_shown_with_what_they_do() {
         let root = workspace::root();

@@ -173,7 +173,7 @@ impl House {
             (None, None) => {
                 Some(format!("`{name}` imports `{other}` from the root: name the module that defines it"))
             }
-            (None, Some(above)) => Some(format!("`{name}` imports `{other}`, which stands above {above}")),
+            (None, Some(above)) => Some(format!("`{name}` imports `{other}`, which is above {above}")),
         }
     }
 }
@@ -274,7 +274,7 @@ mod tests {
         );
         assert_eq!(
             found("crates/machine/machine/src/parts/complex/ends.rs", "fn f(run: &crate::run::Plan) {}"),
-            ["`parts` imports `run`, which stands above the machine"]
+            ["`parts` imports `run`, which is above the machine"]
         );
     }
 

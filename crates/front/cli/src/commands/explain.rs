@@ -213,7 +213,7 @@ fn unknown(name: &str) -> Diagnostic {
         return Diagnostic::new(format!("`{name}` is a file: {what}")).help(help);
     }
     let names = names();
-    let mut fault = Diagnostic::new(format!("nothing is called `{name}`")).allowed(name, names);
+    let mut fault = Diagnostic::new(format!("unknown name `{name}`")).allowed(name, names);
     fault.allowed.clear();
     if let Some(term) = glossary::containing(name) {
         fault.nearest = Some(term.to_owned());

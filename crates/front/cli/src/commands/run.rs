@@ -21,8 +21,8 @@ pub(crate) struct Args {
     /// System and run options
     #[command(flatten)]
     plan: PlanArgs,
-    /// Shipped workload, trace (A+B or @LIST joins parts), fio job file or inline job (fio:rw=randread,bs=4k), GPU or
-    /// server program (betw, tatp:size=1GiB), or a recording of one (`list formats`); repeatable
+    /// Shipped workload, trace (A+B or @LIST joins), fio job file or inline job (fio:rw=randread,bs=4k), GPU or server
+    /// program (betw, tatp:size=1GiB), or recording (`list formats`); repeatable
     #[arg(long, required = true, add = clap_complete::ArgValueCompleter::new(complete::workloads))]
     workload: Vec<String>,
     /// Print the result document as JSON

@@ -88,7 +88,7 @@ enum Format {
     Csv,
     /// summary.parquet
     Parquet,
-    /// Both
+    /// summary.csv and summary.parquet
     Both,
 }
 

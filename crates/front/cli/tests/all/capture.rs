@@ -120,7 +120,8 @@ shift
 exec "$@"
 "#;
 
-/// 2 opens, 2 closes, 2 reads of 2097 bytes in all, 3 writes of 8201, a sync of each kind, 1 call that nobody knows and 1 that failed.
+/// 2 opens, 2 closes, 2 reads of 2097 bytes in all, 3 writes of 8201, a sync of each kind, 1 call that nobody knows and
+/// 1 that failed.
 const LOG: &str = r#"7 100.000000 execve("/bin/x", [...], 0x7ff /* 3 vars */) = 0 <0.000300>
 7 100.001000 openat(AT_FDCWD</srv>, "in", O_RDONLY) = 3</srv/in> <0.000010>
 7 100.002000 openat(AT_FDCWD</srv>, "none", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000010>
@@ -138,8 +139,9 @@ const LOG: &str = r#"7 100.000000 execve("/bin/x", [...], 0x7ff /* 3 vars */) = 
 7 100.014000 +++ exited with 3 +++
 "#;
 
-/// Writes the script as the folder's `strace`. A shell does it: were the file open for writing here while a test beside this
-/// one starts a process, that process would hold it open too, and the kernel refuses to execute it ("Text file busy").
+/// Writes the script as the folder's `strace`. A shell does it: were the file open for writing here while a test beside
+/// this one starts a process, that process would hold it open too, and the kernel refuses to execute it ("Text file
+/// busy").
 fn script(folder: &Path) {
     let write = r#"printf '%s' "$1" > "$0" && chmod 755 "$0""#;
     let written = Command::new("/bin/sh").args(["-c", write]).arg(folder.join("strace")).arg(SCRIPT).status();
@@ -189,7 +191,8 @@ fn a_recording_is_summed_up_and_its_replay_makes_these_calls() {
         &["unknown system call `newcall`", "t.strace:9:14", "unknown=skip"],
     );
 
-    // What strace was told: how to write the log, and which calls need not be in it. Those that are read are not among them.
+    // What strace was told: how to write the log, and which calls need not be in it. Those that are read are not among
+    // them.
     let told = std::fs::read_to_string(folder.path().join("strace.args")).unwrap();
     let told: Vec<&str> = told.lines().collect();
     for option in ["-f", "-ttt", "-T", "-y"] {

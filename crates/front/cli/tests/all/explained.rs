@@ -103,7 +103,8 @@ fn a_timeline_of_no_span_is_refused_before_the_run() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// A drive that collects behind every read: it is told that dies are waited for, behind whom, and that spare space is worth a try.
+/// A drive that collects behind every read: it is told that dies are waited for, behind whom, and that spare space is
+/// worth a try.
 #[test]
 fn a_run_behind_collection_says_so() {
     let folder = tempfile::tempdir().unwrap();
@@ -198,7 +199,8 @@ fn texts(value: &Value) -> Vec<&str> {
     value.as_array().expect("a list").iter().map(|one| one.as_str().expect("a text")).collect()
 }
 
-/// What is proposed changes the machine of each kind, and does what it is proposed for: the same run with it, made by hand, has the figure that was told, and that is better.
+/// What is proposed changes the machine of each kind, and does what it is proposed for: the same run with it, made by
+/// hand, has the figure that was told, and that is better.
 #[test]
 fn what_is_proposed_moves_the_figure_of_every_kind_of_machine() {
     let folder = tempfile::tempdir().unwrap();
@@ -237,7 +239,8 @@ fn what_is_proposed_moves_the_figure_of_every_kind_of_machine() {
     }
 }
 
-/// A time that is zero cannot be shorter, and a scheduler that is set is not proposed, whatever its parameters; one that is not set is.
+/// A time that is zero cannot be shorter, and a scheduler that is set is not proposed, whatever its parameters; one
+/// that is not set is.
 #[test]
 fn what_is_there_already_is_not_proposed() {
     let folder = tempfile::tempdir().unwrap();

@@ -116,7 +116,8 @@ fn a_pair_runs_as_it_is_and_as_what_is_imported_alike() {
     let imported = nandscape(&["run", &out, "--workload", &jobs, "--json"]).well().json();
     let direct =
         nandscape(&["run", &drive, "--workload", &format!("{load}:scenario=1"), "--json"]).well().json();
-    // A job file numbers its jobs, and other numbers draw other addresses: the same flows one by one do as the pair does.
+    // A job file numbers its jobs, and other numbers draw other addresses: the same flows one by one do as the pair
+    // does.
     let flows: Vec<&str> = direct["workload"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let again =
         nandscape(&["run", &out, "--workload", flows[0], "--workload", flows[1], "--json"]).well().json();
@@ -294,7 +295,8 @@ fn what_mqsim_reads_is_read() {
     assert_eq!(comma, none);
 }
 
-/// Small inputs of public kinds (`shared/data/field3`): all of them are imported, and a key of a fork is refused by `--strict` alone.
+/// Small inputs of public kinds (`shared/data/field3`): all of them are imported, and a key of a fork is refused by
+/// `--strict` alone.
 #[test]
 fn files_of_the_field_are_imported() {
     let root = std::env::var_os("NANDSCAPE_DATA").map_or_else(
@@ -418,7 +420,8 @@ fn untarred(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Results of fio 3.28 on real drives (a study of zoned drives; `shared/data/SOURCES.csv`), beside the figures that its authors took out of them.
+/// Results of fio 3.28 on real drives (a study of zoned drives; `shared/data/SOURCES.csv`), beside the figures that its
+/// authors took out of them.
 #[test]
 fn results_of_real_drives_are_read() {
     use std::io::Read;

@@ -1,5 +1,5 @@
-//! Signals to end, Control-C first: before there is a result the command ends at once, then with the result of a part. Every test waits for what the
-//! child does, however long that takes; none waits for a time to pass.
+//! Signals to end, Control-C first: before there is a result the command ends at once, then with the result of a part.
+//! Every test waits for what the child does, however long that takes; none waits for a time to pass.
 
 #![cfg(unix)]
 
@@ -172,7 +172,8 @@ fn a_termination_and_a_hang_up_are_as_an_interrupt() {
     }
 }
 
-/// Under `nohup` a hang-up is none of the two signals that end a command without a result. A shell that ignores it stands for it.
+/// Under `nohup` a hang-up is none of the two signals that end a command without a result. A shell that ignores it
+/// stands for it.
 #[test]
 fn what_is_to_outlive_its_terminal_does() {
     let folder = tempfile::tempdir().unwrap();
@@ -222,7 +223,8 @@ fn a_sweep_ends_with_the_table_of_what_is_there() {
     assert_eq!(table.matches(",not run,").count(), 3, "{table}");
 }
 
-/// Rows of a target are in the folder when the next one begins; of a target that has none nothing is written, so that what lay there stays.
+/// Rows of a target are in the folder when the next one begins; of a target that has none nothing is written, so that
+/// what lay there stays.
 #[test]
 fn rows_that_are_there_outlive_an_interrupt() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Command, Output};
 
-/// A drive unlike the one that the fit begins with: `flash.cell.read` and `flash.host.controller.command` are to be found.
+/// A drive unlike the one that the fit begins with: `flash.cell.read` and `flash.host.controller.command` are to be
+/// found.
 const HIDDEN: [&str; 4] = [
     "--set",
     "flash.cell.read=[\"50us\", \"75us\", \"50us\"]",
@@ -34,7 +35,8 @@ fn us(text: &str) -> f64 {
     time.strip_suffix("us").unwrap().parse().unwrap()
 }
 
-/// A drive whose link sleeps between single requests. With a point of two in flight its values are found, and more in flight are predicted.
+/// A drive whose link sleeps between single requests. With a point of two in flight its values are found, and more in
+/// flight are predicted.
 #[test]
 fn a_drive_that_was_simulated_is_found_again() {
     let folder = tempfile::tempdir().unwrap();

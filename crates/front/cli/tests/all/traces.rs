@@ -138,8 +138,8 @@ fn a_trace_that_outruns_the_device_is_told() {
     assert!(in_device <= 8.0 + 1e-9, "{in_device}");
 }
 
-/// What `compact` makes of requests, counted by its definition: each new region of 1 MiB goes behind the others, and a request is
-/// cut where its regions do not lie side by side. Requests cut, and their fragments.
+/// What `compact` makes of requests, counted by its definition: each new region of 1 MiB goes behind the others, and a
+/// request is cut where its regions do not lie side by side. Requests cut, and their fragments.
 fn cut(requests: &[(u64, u64)]) -> (u64, u64) {
     const REGION: u64 = 1 << 20;
     let mut places: Vec<u64> = Vec::new();
@@ -161,8 +161,8 @@ fn cut(requests: &[(u64, u64)]) -> (u64, u64) {
     (split, fragments)
 }
 
-/// A request that `compact` cuts stays one request: counts, rates, percentiles and the log are those of the trace's records, at
-/// their own times and at a queue depth.
+/// A request that `compact` cuts stays one request: counts, rates, percentiles and the log are those of the trace's
+/// records, at their own times and at a queue depth.
 #[test]
 fn a_request_in_fragments_counts_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -216,12 +216,13 @@ fn a_request_in_fragments_counts_once() {
     }
 }
 
-/// Where the latency went is said of commands: the requests that were not cut, and the fragments of those that were. Their mean latency
-/// comes from the log of requests and from that of fragments.
+/// Where the latency went is said of commands: the requests that were not cut, and the fragments of those that were.
+/// Their mean latency comes from the log of requests and from that of fragments.
 #[test]
 fn what_commands_wait_for_sums_to_their_latency() {
     let folder = tempfile::tempdir().unwrap();
-    // Every third, 2 ms behind the one before, lies across a border whose upper side had its place on the device before the lower.
+    // Every third, 2 ms behind the one before, lies across a border whose upper side had its place on the device before
+    // the lower.
     let offsets = [(900_001 << 20) + 65_536, 900_005 << 20, (900_001 << 20) - 8192];
     let requests: Vec<(u64, u64)> = (0..60).map(|n| (offsets[n % 3], 16_384)).collect();
     assert_eq!(cut(&requests), (20, 40));

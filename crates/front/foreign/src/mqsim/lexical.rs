@@ -146,7 +146,7 @@ mod tests {
         (taken.text, taken.odd.unwrap_or_default())
     }
 
-    /// What `stoul`, `stoull`, `stoi` and casts to 16, 8 and 32 bits make of a text.
+    /// Results of `stoul`, `stoull`, `stoi` and casts to 16, 8 and 32 bits.
     #[test]
     fn whole_numbers_are_read_up_to_what_is_no_digit_and_cut() {
         let wide = Kind::Whole(0, u64::from(u32::MAX));

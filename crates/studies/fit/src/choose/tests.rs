@@ -23,7 +23,7 @@ fn idle_latency_is_the_cells_and_saturation_the_cores() {
     assert_eq!(chosen(&[IDLE]), [(Knob::Read, 80.0)]);
     let many = "rw=randread,bs=4k,iodepth=64,numjobs=4,iops=800k";
     assert_eq!(chosen(&[many, IDLE]), [(Knob::Command, 8e5), (Knob::Read, 80.0)]);
-    // A few in flight are no limit.
+    // A few in flight do not saturate.
     assert_eq!(chosen(&["rw=randread,bs=4k,iodepth=8,iops=90k", IDLE]), [(Knob::Read, 80.0)]);
     let writes = ["rw=randwrite,bs=4k,iodepth=32,iops=200k", "rw=randwrite,bs=4k,iodepth=64,iops=90k,worn"];
     assert_eq!(

@@ -24,7 +24,7 @@ const LLC_WAYS: u32 = 16;
 const ACCESSES: usize = 3_000_000;
 /// Shares of the data set, in thousandths: 0.5 to 10 %.
 const SHARES: [u64; 20] = [5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100];
-/// The curve is flat where it falls so many times more slowly than between the first two shares.
+/// The curve is flat where it falls this many times more slowly than between the first two shares.
 const FLAT: f64 = 10.0;
 
 /// Value read from the mean curve in per cent, and notes.

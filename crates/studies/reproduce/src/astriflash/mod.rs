@@ -82,7 +82,7 @@ fn miss_interval(document: &Document) -> Result<f64, Diagnostic> {
     Ok(some(cpu(document)?.miss_interval_ns, "no page was in flash", document)? / 1e3)
 }
 
-/// Pages fetched from flash, of a job on the mean.
+/// Pages fetched from flash, per job on average.
 fn misses_of_a_job(document: &Document) -> Result<f64, Diagnostic> {
     let cpu = cpu(document)?;
     let fetches = cpu.memory.behind.dram_cache.as_ref().map(|cache| cache.fetches as f64 / cpu.jobs as f64);
@@ -97,8 +97,8 @@ fn behind_gc(document: &Document) -> Result<f64, Diagnostic> {
 // Section VI-D: how many requests garbage collection blocks. The paper cites the figure from drives of its reference
 // [80]; here a drive that is worn in serves what AstriFlash asks of it.
 
-/// What is changed: the drive is new, pages are copied inside their plane, collection goes on before the host does,
-/// there is four times the flash (the paper's 1 TB), or more spare space.
+/// Changes: the drive is new, pages are copied inside their plane, GC goes on before the host does,
+/// there is four times the flash (the paper's 1 TB), or more over-provisioning.
 const CHANGES: [(&str, &[&str]); 5] = [
     ("fresh", &["flash.precondition=sequential"]),
     ("copied_in_plane", &["flash.ftl.gc.copy_back=true"]),
@@ -143,7 +143,7 @@ const FIGURE: &str = "astriflash.service_p99.tatp.astriflash-nops";
 
 const PROGRAM: &str = "tatp";
 
-/// Thousands of jobs, of all cores together, and whether so many are run only with everything.
+/// Thousands of jobs, of all cores together, and whether this length runs only with `--full`.
 const JOBS: [(u32, bool); 3] = [(8, false), (32, false), (128, true)];
 
 /// Halted jobs of a core at most, and the same: V-A has 32 to 64 threads, of which one runs.

@@ -196,7 +196,7 @@ impl Suite {
         Suite { sets: &[("astriflash-nodp", &["cpu.tables=shared"])], ..self.clone() }
     }
 
-    /// A program on a system at saturation, for so many thousand jobs in all.
+    /// A program on a system at saturation, for this many thousand jobs in total.
     pub(super) fn of_length(&self, system: &str, program: &str, thousands: u32) -> Point {
         let short = self.short();
         short.point(system, program, short.seeds[0], thousands * 1000 / self.cores)
@@ -231,7 +231,7 @@ impl Suite {
     }
 }
 
-/// The overrides that make a system of so many cores: with their share of the mesh, of the shared cache's banks, of
+/// The overrides that make a system of this many cores: with their share of the mesh, of the shared cache's banks, of
 /// memory controllers (each with its part of the DRAM) and of the flash's planes.
 fn slice(system: &str, cores: u32, fixed: bool) -> Vec<String> {
     let cache = !matches!(system, "dram-only" | "os-swap");

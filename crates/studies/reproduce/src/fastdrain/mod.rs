@@ -117,9 +117,9 @@ const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 /// Arrival of requests.
 #[derive(Clone, Copy)]
 enum Load {
-    /// At random, this share of what the service does alone on so many cores.
+    /// At random, this share of what the service does alone on this many cores.
     Open(f64, u32),
-    /// From so many clients, each of which waits for its answer.
+    /// From this many clients, each of which waits for its answer.
     Closed(u32),
 }
 

@@ -97,7 +97,7 @@ fn fall_of(
     figure.row(100.0 * (1.0 - ratios.arithmetic()), format!("{note}{}", interval(&ratios, seeds, 100.0)))
 }
 
-/// The same for a buffer that never fills, which must not have evicted anything.
+/// Fall of the 99th percentile with a buffer that never fills, which must not have evicted anything.
 fn oracle(figure: &Figure, suite: &Suite) -> Entry {
     let seeds = suite.seeds.len();
     new(figure, suite, &[ORACLE, VANILLA], &[], move |figure, on| {

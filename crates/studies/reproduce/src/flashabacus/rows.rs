@@ -303,7 +303,7 @@ fn new(figure: &Figure, suite: &Suite, group: Group, systems: &[&'static str], c
 /// The flash of section 4.3.
 const FLASH_BYTES: u64 = 32 << 30;
 
-/// A figure's entry; none if it is no constant.
+/// A figure's entry; none if it is not a constant.
 pub(super) fn constants_entry(figure: &Figure) -> Option<Entry> {
     (figure.id == "flashabacus.map.table_size_32gb").then(|| map(figure))
 }

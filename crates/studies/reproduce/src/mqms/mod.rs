@@ -125,7 +125,7 @@ impl Suite {
         Suite { networks: networks.to_vec(), is_strewn: false, is_first: reading.is_first, policy_map }
     }
 
-    /// The same with strewn data, if they stand beside.
+    /// Same suite with strewn data, if those rows are shown.
     fn strewn(&self) -> Option<Suite> {
         self.is_first.then(|| Suite { is_strewn: true, ..self.clone() })
     }

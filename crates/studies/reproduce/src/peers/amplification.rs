@@ -105,7 +105,7 @@ pub(super) fn overwrite(
 
 // Garbage collection as MQSim's own configuration has it.
 //
-// Nobody has measured it: the two traces that MQSim is shipped with write too little to collect anything, and under
+// It has not been measured: the two traces that MQSim is shipped with write too little to collect anything, and under
 // steady random writes it loses requests. So the reference is a closed form: the best of eleven blocks drawn at random
 // (`GC_Block_Selection_Policy` RGA over 2,048 blocks of a plane) in the mean field.
 

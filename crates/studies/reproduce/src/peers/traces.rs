@@ -93,7 +93,7 @@ const PAIRS: &[Pair] = &[
         ours: &[(1.0, "/flash/0/reads/mapping")],
         without: 0.0,
         rule: Rule::Share(0.005),
-        note: "about half of the misses meet a read of their page that is under way: the number hangs on nanoseconds",
+        note: "about half of the misses meet a read of their page that is under way: the number depends on nanoseconds",
     },
     Pair {
         id: "programs",

@@ -216,7 +216,7 @@ const WHOLE_PATH: &[&str] = &[
     "host.complete=1.7us",
 ];
 
-/// A 16-bit channel of another interface, with larger pages and times that are no round numbers.
+/// A 16-bit channel of a different interface, with larger pages and odd times.
 const OTHER_CHANNEL: &[&str] = &[
     "flash.channel.interface=toggle",
     "flash.channel.rate=333MT/s",

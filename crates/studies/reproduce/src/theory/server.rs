@@ -163,7 +163,7 @@ fn closed(context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
         run(&set, context.choose(JOBS, QUICK), context)
     };
     let halts = |cpu: &CpuResult| cpu.threads.halts as f64 / core_time(cpu) * 1e9;
-    // With so many threads a core does nothing but serve: that is the service of a halt, of which this is work.
+    // With this many threads a core does nothing but serve: that is the service of a halt, of which this is work.
     let (service, work) = (1e9 / halts(&of(MANY)?), PERIOD * (1.0 + TOUCHES) / TOUCHES);
     let row = |threads: &u32| {
         let cpu = of(*threads)?;

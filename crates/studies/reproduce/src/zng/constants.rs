@@ -55,7 +55,7 @@ fn table() -> Result<f64, Diagnostic> {
             let g = &direct.geometry;
             let planes = u64::from(g.channels * g.packages * g.dies * g.planes);
             let size = Size::of(planes, g.blocks.into(), g.pages.into(), direct.reach());
-            let size = size.ok_or_else(|| Diagnostic::new("the reach is no whole number of blocks"))?;
+            let size = size.ok_or_else(|| Diagnostic::new("the reach is not a whole number of blocks"))?;
             Ok(size.bytes as f64 / 1024.0)
         }
         _ => Err(Diagnostic::new("zng has no flash on its network")),
@@ -100,7 +100,7 @@ pub(super) fn program_entry(figure: &Figure) -> Option<Entry> {
     let compute = move |_: &_| {
         let mut programs = program::open(&[&program])?;
         let [one] = &mut programs[..] else {
-            return Err(Diagnostic::new(format!("`{program}` is no single program")));
+            return Err(Diagnostic::new(format!("`{program}` is not a single program")));
         };
         let census = census(one.as_mut());
         let value = if kernels { census.kernels.len() as f64 } else { census.read_ratio() };

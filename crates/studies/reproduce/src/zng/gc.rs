@@ -222,7 +222,7 @@ mod tests {
         );
     }
 
-    /// What merges are compared with has none.
+    /// The run that merges are compared with has no merges.
     #[test]
     fn merges_in_both_runs_are_a_failure() {
         let entry = compared(&figure("zng.gc.back_loss"), point().set(FULL), point().set(FULL), 1, -1.0);

@@ -145,12 +145,12 @@ fn apart(system: &str, _: u32) -> Vec<String> {
     direct.then(|| "memory.direct.array.merge_reads=false".to_owned()).into_iter().collect()
 }
 
-/// HybridGPU's buffer with a bus of so many MB/s.
+/// HybridGPU's buffer with a bus of this many MB/s.
 fn bus(system: &str, rate: u32) -> Vec<String> {
     (system == "hybridgpu").then(|| format!("memory.engine.dram.bandwidth={rate}MB/s")).into_iter().collect()
 }
 
-/// ZnG with room for so many KiB of parked pages.
+/// ZnG with room for this many KiB of parked pages.
 fn parked(system: &str, room: u32) -> Vec<String> {
     (system == "zng").then(|| format!("l2.parked={room}KiB")).into_iter().collect()
 }

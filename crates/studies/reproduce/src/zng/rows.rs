@@ -15,7 +15,7 @@ type Computed = Result<Row, Diagnostic>;
 /// Platforms of Fig. 10.
 const PLATFORMS: [&str; 7] = ["hetero", "hybridgpu", "optane", "zng-base", "zng-rdopt", "zng-wropt", "zng"];
 
-/// A figure's entry; none if the effort leaves it out, or if it is no row.
+/// A figure's entry; none if the effort leaves it out, or if it is not a row.
 pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<Entry> {
     let id = figure.id.strip_prefix("zng.")?;
     let on = |system: &str| suite.on(system);
@@ -197,7 +197,7 @@ fn percent_of(figure: &Figure, over: Vec<Point>, under: Vec<Point>) -> Entry {
     })
 }
 
-/// The arithmetic mean of a metric that is no ratio.
+/// The arithmetic mean of a metric that is not a ratio.
 fn mean(figure: &Figure, points: Vec<Point>, metric: Metric) -> Entry {
     new(figure, points.clone(), move |figure, found| {
         let values = Values::of(found, &points, metric)?;
@@ -334,7 +334,7 @@ fn threshold_grid(figure: &Figure, suite: &Suite) -> Entry {
     })
 }
 
-/// Fig. 15a: what so many instances gain over one, on ZnG and on Ideal; the mean over programs.
+/// Fig. 15a: gain of several instances over one, on ZnG and on Ideal; the mean over programs.
 fn corun(
     figure: &Figure,
     suite: &Suite,

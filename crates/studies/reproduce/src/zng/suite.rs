@@ -31,7 +31,7 @@ const PAIRS: [&str; 12] = [
 const SINGLES: [&str; 12] =
     ["betw", "bfs1", "bfs2", "bfs6", "gc1", "sssp3", "deg", "pr", "back", "gaus", "FDT", "gram"];
 
-/// The parameter that sets a program's footprint, at full size and halved so many times. A graph has two to its scale
+/// Parameter that sets a program's footprint, at full size and halved repeatedly. A graph has two to its scale
 /// vertices, at full size the million of GraphBIG's LDBC graph; `back` has a row of weights for each input; matrices
 /// and fields lose rows and keep their length, so that a sweep over rows shrinks as the machine does.
 pub(super) fn size(program: &str, halvings: usize) -> String {
@@ -113,7 +113,7 @@ impl Suite {
         1 << self.halvings
     }
 
-    /// Programs side by side, so many of each, on a system at the suite's scale.
+    /// Programs side by side, this many of each, on a system at the suite's scale.
     pub(super) fn point(&self, system: &str, programs: &str, instances: usize, seed: u64) -> Point {
         let one = |program: &str| {
             let size = size(program, self.halvings);

@@ -327,7 +327,10 @@ fn values_of_a_file_are_weights_where_they_are_needed() {
     let said = notes(format!("sssp3:graph={list}")).unwrap();
     assert!(said.contains("are their weights"), "{said}");
     let refused = notes(format!("sssp3:graph={real}")).unwrap_err().to_string();
-    assert!(refused.contains("`0.5` is not a valid value") && refused.contains("scale the values"), "{refused}");
+    assert!(
+        refused.contains("`0.5` is not a valid value") && refused.contains("scale the values"),
+        "{refused}"
+    );
     // Side by side, each program has its required graph.
     let both = open(&[format!("bfs1:graph={list}"), format!("sssp3:graph={list}")]).unwrap();
     let said: Vec<String> = both.iter().flat_map(|program| program.notes().to_vec()).collect();
