@@ -5,6 +5,7 @@ line for any characters: times and memory differ between computers. `cargo run -
 A command whose block is marked ```console no-run is not run.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -39,7 +40,7 @@ def main():
     for page in pages:
         for number, command, lines in shown(page):
             command = command.replace("cargo run --release --", "nandscape").removeprefix("cargo run -r -- ")
-            done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+            done = subprocess.run(["bash", "-c", command], cwd=ROOT, env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, check=False)
             where = f"{page.relative_to(ROOT)}:{number}: {command}"
             output = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).split("\n")).strip("\n") + "\n"
             if lines and not pattern(lines).fullmatch(output):

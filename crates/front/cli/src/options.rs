@@ -33,7 +33,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     trace: TraceArgs,
     /// Replay traces at this queue depth (at least 1), ignoring their recorded times
-    #[arg(long, value_parser = whole_u32)]
+    #[arg(long, value_parser = whole_u32, help_heading = "Traces")]
     queue_depth: Option<u32>,
 }
 
@@ -99,49 +99,49 @@ impl PlanArgs {
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct TraceArgs {
     /// Trace format; detected from content if left out
-    #[arg(long)]
+    #[arg(long, help_heading = "Traces")]
     format: Option<String>,
     /// Columns of a table from left to right, such as time_us,op,lba_512,size_bytes; `-` skips one
-    #[arg(long, value_name = "NAMES")]
+    #[arg(long, value_name = "NAMES", help_heading = "Traces")]
     columns: Option<String>,
     /// Unit of trace times (s, ms, us, 100ns, ns, ps)
-    #[arg(long)]
+    #[arg(long, help_heading = "Traces")]
     time_unit: Option<String>,
     /// Address unit of the trace, in bytes
-    #[arg(long, value_parser = whole)]
+    #[arg(long, value_parser = whole, help_heading = "Traces")]
     sector: Option<u64>,
     /// Multiply every time by this factor (0.5 is twice as fast)
-    #[arg(long)]
+    #[arg(long, help_heading = "Traces")]
     time_scale: Option<String>,
     /// Drop requests before this time, counted from the first request of all traces; may exceed the simulated clock
     /// (300d)
-    #[arg(long)]
+    #[arg(long, help_heading = "Traces")]
     start: Option<String>,
     /// Drop requests from this time on, counted from the first request of all traces
-    #[arg(long)]
+    #[arg(long, help_heading = "Traces")]
     end: Option<String>,
     /// Read at most this many requests
-    #[arg(long, value_parser = whole)]
+    #[arg(long, value_parser = whole, help_heading = "Traces")]
     max_requests: Option<u64>,
     /// Skip and count malformed lines
-    #[arg(long)]
+    #[arg(long, help_heading = "Traces")]
     pub(crate) lenient: bool,
     /// Handling of requests beyond the device: fit (default of `run`: as recorded if all fit, else compact), error,
     /// wrap or compact; counted and reported
-    #[arg(long)]
+    #[arg(long, help_heading = "Traces")]
     remap: Option<String>,
     /// Time zero of several traces: clock (default: first request of all, which keeps offsets) or start (first request
     /// of each)
-    #[arg(long)]
+    #[arg(long, help_heading = "Traces")]
     align: Option<String>,
     /// Address spaces of traces: apart (default: one for each file and each stream in it) or one (a single volume)
-    #[arg(long)]
+    #[arg(long, help_heading = "Traces")]
     volumes: Option<String>,
     /// blkparse event that marks a request (D, Q, ...)
-    #[arg(long)]
+    #[arg(long, help_heading = "Traces")]
     action: Option<String>,
     /// Number of requests buffered to sort an unsorted trace
-    #[arg(long, value_parser = count_in_memory)]
+    #[arg(long, value_parser = count_in_memory, help_heading = "Traces")]
     sort_window: Option<usize>,
 }
 

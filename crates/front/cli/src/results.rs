@@ -1,6 +1,6 @@
 //! Results: reading those of earlier runs and sweeps, writing the two files of `run --out`, and printing.
 
-use crate::output::{Beside, Fault, cannot_write, make_folder};
+use crate::output::{Beside, Fault, cannot_write, make_folder, wrapped};
 use config::Diagnostic;
 use foreign::fio::{Job, job_of_inline, jobs_of_file};
 use machine::Loaded;
@@ -276,7 +276,7 @@ impl Printed {
     /// Formats a result.
     pub(crate) fn text(self, document: &Document, plan: &Plan) -> String {
         match self {
-            Printed::Text => human(document),
+            Printed::Text => wrapped(&human(document)),
             Printed::Json => document.to_json(),
             Printed::Fio => {
                 // A document is JSON: reading and writing it cannot fail.

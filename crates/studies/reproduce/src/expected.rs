@@ -7,10 +7,21 @@ use config::Diagnostic;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Relative tolerance to the paper's value.
-const WITHIN: f64 = 0.25;
-/// Tolerance of percentages below 100, in points: minimum and maximum.
-const POINTS: (f64, f64) = (2.0, 10.0);
+/// Tolerance of a paper's rows. A file may set it at its head: `[tolerance]` with `within` and `points`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Tolerance {
+    /// Relative tolerance to the paper's value.
+    within: f64,
+    /// Tolerance of percentages below 100, in points: minimum and maximum.
+    points: (f64, f64),
+}
+
+impl Default for Tolerance {
+    fn default() -> Tolerance {
+        Tolerance { within: 0.25, points: (2.0, 10.0) }
+    }
+}
 
 /// Value of a paper.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,6 +45,9 @@ pub(crate) struct Figure {
     /// different units.
     #[serde(flatten)]
     programs: BTreeMap<String, toml::Value>,
+    /// Tolerance of the file.
+    #[serde(skip)]
+    tolerance: Tolerance,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
@@ -71,6 +85,8 @@ pub(crate) struct Expected {
 
 #[derive(Deserialize)]
 struct File {
+    #[serde(default)]
+    tolerance: Tolerance,
     target: Vec<Figure>,
 }
 
@@ -81,7 +97,14 @@ impl Expected {
     /// The text is malformed, or has an unknown key: the files ship with the program.
     pub(crate) fn read(text: &str) -> Expected {
         let file: File = toml::from_str(text).expect("expected.toml ships with the program");
-        Expected { figures: file.target.into_iter().flat_map(Figure::cells).collect() }
+        Expected {
+            figures: file
+                .target
+                .into_iter()
+                .map(|figure| Figure { tolerance: file.tolerance, ..figure })
+                .flat_map(Figure::cells)
+                .collect(),
+        }
     }
 
     /// All values, in the order of the file. A table has one for each program and column: `table.program.column`.
@@ -138,16 +161,17 @@ impl Figure {
 
     /// Rule that compares ours with the paper's.
     fn rule(&self, paper: f64) -> Rule {
+        let Tolerance { within, points } = self.tolerance;
         match self.cmp {
             Comparison::AtLeast => Rule::AtLeast,
             Comparison::AtMost => Rule::AtMost,
             Comparison::Decade => Rule::Points(0.5),
             Comparison::Order | Comparison::Grid => Rule::Exact,
-            Comparison::Near if self.unit == "pct" && paper.abs() >= 100.0 => Rule::Gain(WITHIN),
+            Comparison::Near if self.unit == "pct" && paper.abs() >= 100.0 => Rule::Gain(within),
             Comparison::Near if self.unit == "pct" => {
-                Rule::Points((WITHIN * paper.abs()).clamp(POINTS.0, POINTS.1))
+                Rule::Points((within * paper.abs()).clamp(points.0, points.1))
             }
-            Comparison::Near => Rule::Share(WITHIN),
+            Comparison::Near => Rule::Share(within),
         }
     }
 

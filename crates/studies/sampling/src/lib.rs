@@ -1,5 +1,9 @@
 //! Kernel sampling: chooses which kernels of a run to simulate, and predicts the time of all from them.
 //!
+//! * Knows profiles of kernels and the statistics of samples.
+//! * Does not know the machine: the caller simulates the sample.
+//! * Read first: `plan.rs`.
+//!
 //! A workload of machine learning starts millions of kernels, but of few kinds. Allegro (E. Chung, S. Na, H. Kim,
 //! Allegro: GPU Simulation Acceleration for Machine Learning Workloads, MLArchSys 2024; used for the traces of MQMS,
 //! section 3.1) groups them by name, grid and block, splits a group by 1-D k-means (k = 2) until it is homogeneous, and
@@ -13,10 +17,6 @@
 //!
 //! The formulas and the claim behind them are in [`Plan`] and [`Prediction`], the format of a selection in
 //! [`Selection`]; `docs/sampling.md` has the method with its sources, and its accuracy on recorded profiles.
-//!
-//! * Knows profiles of kernels and the statistics of samples.
-//! * Does not know the machine: the caller simulates the sample.
-//! * Read first: `plan.rs`.
 
 mod plan;
 mod prediction;

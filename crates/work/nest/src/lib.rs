@@ -1,5 +1,9 @@
 //! Kernels as loop nests: data from which operation counts, footprints, accesses and results follow.
 //!
+//! * Knows loops, arrays, and closed forms of their accesses.
+//! * Does not know processors or time.
+//! * Read first: `kernel.rs`.
+//!
 //! A [`Kernel`] is read from a TOML text ([`Kernel::read`]; `docs/kernels.md` has the language). It is a list of
 //! microblocks that run one after another; a [`Microblock`] consists of loops and statements over arrays, with all
 //! bounds and subscripts sums of loop variables. The iterations of its split loop are distributed as screens
@@ -14,10 +18,6 @@
 //! A [`Grid`] distributes a microblock to threads instead, and [`Lanes`] execute it 32 threads at a time, like a GPU.
 //!
 //! All of them read the same loops. Programs whose work depends on their data are [executed] on it and watched.
-//!
-//! * Knows loops, arrays, and closed forms of their accesses.
-//! * Does not know processors or time.
-//! * Read first: `kernel.rs`.
 
 mod counts;
 mod domain;

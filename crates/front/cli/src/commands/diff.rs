@@ -14,10 +14,10 @@ pub(crate) struct Args {
     a: PathBuf,
     /// Result to compare with it
     b: PathBuf,
-    /// Lists every metric that differs, by section
+    /// List every metric that differs, by section
     #[arg(long)]
     all: bool,
-    /// Prints the differences as JSON
+    /// Print the differences as JSON
     #[arg(long)]
     json: bool,
 }

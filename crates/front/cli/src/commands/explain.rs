@@ -3,7 +3,7 @@
 use super::{energy, kernels, list, params, program, service};
 use crate::complete;
 use crate::glossary;
-use crate::output::{Fault, columns, print, wrapped};
+use crate::output::{Fault, print, wrapped};
 use config::{Diagnostic, catalogue, synonym};
 use machine::catalogue::{families, metrics};
 use machine::plan::workloads::WORKLOADS;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     if parts.is_empty() {
         return Err(unknown(name).into());
     }
-    print(&wrapped(&parts.join("\n\n"), columns()))?;
+    print(&wrapped(&parts.join("\n\n")))?;
     Ok(true)
 }
 

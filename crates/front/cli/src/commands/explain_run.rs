@@ -1,6 +1,6 @@
 //! `nandscape explain-run`: explains what limited a run from its document, and reruns its machine with one key changed.
 
-use crate::output::{Fault, print};
+use crate::output::{Fault, print, wrapped};
 use crate::results::read_run;
 use config::Diagnostic;
 use machine::result::told::{Figure, Key, TOLD, Told, told, worth};
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         // Text and numbers: serialising cannot fail.
         serde_json::to_string_pretty(&page).unwrap_or_default()
     } else {
-        human(&name, &page)
+        wrapped(&human(&name, &page))
     })?;
     Ok(true)
 }

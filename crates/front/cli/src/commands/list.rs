@@ -1,7 +1,7 @@
 //! `nandscape list`.
 
 use super::{kernels, program, service};
-use crate::output::{Fault, print};
+use crate::output::{self, Fault, print};
 use config::catalogue::{self, Listed};
 use config::{Diagnostic, Layers};
 use machine::catalogue::families;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
             None => family(name)?,
         },
     };
-    print(&text)?;
+    print(&output::wrapped(&text))?;
     Ok(true)
 }
 

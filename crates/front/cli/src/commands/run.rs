@@ -15,55 +15,76 @@ use machine::run::{Observers, Outside, Plan, Several, Stage, run_observed};
 use machine::state::States;
 use std::path::PathBuf;
 
+/// Examples of the help.
+const EXAMPLES: &str = "\
+Examples:
+  nandscape run d16 --workload randread
+  nandscape run pm9a3 --workload 'fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=100000' --precondition steady
+  nandscape run my-drive.toml --workload trace.csv --queue-depth 32 --out out/mine
+  nandscape run zng --workload betw:scale=12 --set memory.direct.registers.count=16";
+
 /// Arguments of `run`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// System and run options
-    #[command(flatten)]
-    plan: PlanArgs,
     /// Shipped workload, trace (A+B or @LIST joins), fio job file or inline job (fio:rw=randread,bs=4k), GPU or server
     /// program (betw, tatp:size=1GiB), or recording (`list formats`); repeatable
     #[arg(long, required = true, add = clap_complete::ArgValueCompleter::new(complete::workloads))]
     workload: Vec<String>,
+    /// System and run options
+    #[command(flatten)]
+    plan: PlanArgs,
     /// Print the result document as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     /// Output format: text, json (as --json), or fio's own for fio tools: `fio` or `json+`; `--format fio` does the
     /// same
-    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "json+", "fio"])]
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "json+", "fio"], help_heading = "Output")]
     output_format: Option<String>,
     /// Also write the result document (result.json) and the resolved spec (spec.toml) into this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
     out: Option<PathBuf>,
     /// Write a line per request, warm-up included, as in fio latency logs: completion (ms), latency (ns), direction,
     /// bytes, offset, priority, issue time (ns)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Records of the run")]
     log: Option<PathBuf>,
     /// Write a row per host request, warm-up included, into a .csv or .parquet file: times, milestones, blocking
     /// requests, die and channel (docs/running.md)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Records of the run")]
     requests: Option<PathBuf>,
     /// Requests to include: `all`, `sample=10000` at random, the `slowest=1000`, or those completed in a
     /// `window=1ms..2ms`
-    #[arg(long, value_name = "WHICH", requires = "requests", default_value = "all")]
+    #[arg(
+        long,
+        value_name = "WHICH",
+        requires = "requests",
+        default_value = "all",
+        help_heading = "Records of the run"
+    )]
     requests_keep: String,
     /// Write a timeline of requests, channels, dies, cores and kernel phases: for Perfetto if the name ends in
     /// .pftrace, else Chrome Trace Event JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Records of the run")]
     timeline: Option<PathBuf>,
     /// Part of the run to show, warm-up included: `all`, a `window=1ms..2ms`, or the surroundings of the `slowest`
     /// request
-    #[arg(long, value_name = "WHICH", requires = "timeline", default_value = "all")]
+    #[arg(
+        long,
+        value_name = "WHICH",
+        requires = "timeline",
+        default_value = "all",
+        help_heading = "Records of the run"
+    )]
     timeline_show: String,
     /// Save the states after preconditioning drives and filling server memory, for --load-state
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["load_state", "state_cache"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["load_state", "state_cache"], help_heading = "States")]
     save_state: Option<PathBuf>,
     /// Load states written by --save-state instead of preconditioning and filling; a different machine, precondition,
     /// seed or server program is refused
-    #[arg(long, value_name = "FILE", conflicts_with = "state_cache")]
+    #[arg(long, value_name = "FILE", conflicts_with = "state_cache", help_heading = "States")]
     load_state: Option<PathBuf>,
     /// Cache folder for preconditioned states; `none` disables it
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "States")]
     state_cache: Option<PathBuf>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::complete;
 use crate::options::{self, PlanArgs};
-use crate::output::{Fault, Files, columns, print, write_whole};
+use crate::output::{Fault, Files, columns, print, wrapped, write_whole};
 use crate::outside::{STOP, catch_interrupts, result_is_coming};
 use crate::progress::Counter;
 use crate::states::shared;
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Metric to move, by its key in the result document (docs/metrics.md)
     #[arg(long, add = clap_complete::ArgValueCompleter::new(complete::figures))]
     metric: String,
-    /// Varies only keys that begin with this; repeatable
+    /// Vary only keys that begin with this; repeatable
     #[arg(long, value_name = "START", add = clap_complete::ArgValueCompleter::new(complete::keys))]
     key: Vec<String>,
     /// Factor between neighbouring values
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     #[arg(long, value_parser = options::jobs_at_once)]
     jobs: Option<usize>,
     /// Cache directory for preconditioned states; `none` disables sharing
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "States")]
     state_cache: Option<PathBuf>,
-    /// Lists keys without effect too
-    #[arg(long)]
+    /// List keys without effect too
+    #[arg(long, help_heading = "Output")]
     all: bool,
-    /// Prints the result as JSON
-    #[arg(long)]
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
     json: bool,
-    /// Also draws the result as one HTML file
-    #[arg(long, value_name = "FILE")]
+    /// Also draw the result as one HTML file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         // Text and numbers: serialising cannot fail.
         serde_json::to_string_pretty(&document).unwrap_or_default()
     } else {
-        human(args, &found)
+        wrapped(&human(args, &found))
     })?;
     Ok(!found.partial)
 }

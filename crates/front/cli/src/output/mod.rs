@@ -30,15 +30,22 @@ pub(crate) fn print(text: &str) -> Result<(), Fault> {
     }
 }
 
-/// Columns of the terminal behind standard output; 80 where it is a file or a pipe.
-pub(crate) fn columns() -> usize {
-    terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| usize::from(width.0).max(40))
+/// Columns of standard output: the terminal's, else those of the variable `COLUMNS`. `None` in a file or a pipe, whose lines are not broken.
+fn columns_if_any() -> Option<usize> {
+    let of_terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok();
+    of_terminal.or_else(named).map(|columns: usize| columns.max(40))
 }
 
-/// The text with lines broken between words at `columns`; what continues a line is indented by two more.
-pub(crate) fn wrapped(text: &str, columns: usize) -> String {
-    let lines: Vec<String> = text.lines().map(|line| wrapped_line(line, columns)).collect();
-    lines.join("\n")
+/// Columns for tables; 80 in a file or a pipe.
+pub(crate) fn columns() -> usize {
+    columns_if_any().unwrap_or(80)
+}
+
+/// The text with lines broken between words where standard output has columns. What continues a line is indented by two more.
+pub(crate) fn wrapped(text: &str) -> String {
+    let Some(columns) = columns_if_any() else { return text.to_owned() };
+    text.lines().map(|line| wrapped_line(line, columns)).collect::<Vec<_>>().join("\n")
 }
 
 fn wrapped_line(line: &str, columns: usize) -> String {
@@ -172,5 +179,17 @@ mod tests {
         shown.flush().unwrap();
         let expected = "0,read,\u{fffd}[31mred\u{fffd}\n1,\u{e9}\tb\nlast";
         assert_eq!(String::from_utf8(seen).unwrap(), expected);
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words_and_indented() {
+        let line = "  a read waits for: array 45.21 us (2 %), die_wait 1.90 ms (97 %)";
+        assert_eq!(
+            super::wrapped_line(line, 40),
+            "  a read waits for: array 45.21 us (2 %),\n    die_wait 1.90 ms (97 %)"
+        );
+        assert_eq!(super::wrapped_line(line, 80), line);
+        let word = "x".repeat(50);
+        assert_eq!(super::wrapped_line(&word, 40), word);
     }
 }

@@ -88,7 +88,7 @@ fn files_that_are_no_specs() {
     let binary = file(folder.path(), "binary.toml", [0x7f, b'E', b'L', b'F', 0xff, 0xfe]);
     refused(&["check", &binary], &["is not UTF-8 text (byte 4)"]);
     refused(&["check", "no/such.toml"], &["cannot read `no/such.toml`"]);
-    refused(&["check", "d61"], &["unknown preset `d61`", "did you mean `d16`"]);
+    refused(&["check", "d61"], &["unknown system `d61`", "did you mean `d16`"]);
 }
 
 /// Sparse files of 1 GB where a system or a job is expected are refused by their size.

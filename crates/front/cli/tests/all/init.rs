@@ -142,7 +142,7 @@ fn a_file_that_is_there_is_kept() {
     let mine = file(folder.path(), "mine.toml", "sim.fold = true\n");
     refused(&["init", &mine, "--like", "d16"], &["mine.toml already exists", "different name"]);
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), "sim.fold = true\n");
-    refused(&["init", "new.toml", "--like", "d61"], &["unknown preset `d61`", "did you mean `d16`"]);
+    refused(&["init", "new.toml", "--like", "d61"], &["unknown system `d61`", "did you mean `d16`"]);
     assert!(!Path::new("new.toml").exists());
     refused(&["init", "no/such/new.toml", "--like", "d16"], &["cannot write no/such/new.toml"]);
 }

@@ -177,7 +177,7 @@ impl<'p> Layers<'p> {
             Some((source, text)) => {
                 Ok(Opened { identity: name.to_owned(), source, text, folder: None, own: false })
             }
-            None => Err(Diagnostic::new(format!("unknown preset `{name}`"))
+            None => Err(Diagnostic::new(format!("unknown system `{name}`"))
                 .allowed(name, self.presets.names())
                 .help(format!("to name a file, use a path with a `/` or ending in `.toml`: `./{name}`"))),
         }

@@ -144,12 +144,12 @@ fn speed(d: &Document) -> String {
 fn requests(kinds: &Kinds, text: &mut String) {
     let _ = writeln!(
         text,
-        "\n  {:<7}{:>11}{:>12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}",
+        "\n  {:<6}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}",
         "", "IOPS", "MB/s", "mean", "p50", "p95", "p99", "p99.9", "max"
     );
     for name in ["read", "write", "trim", "flush"] {
         if let Some(op) = kinds.get(name) {
-            let _ = writeln!(text, "  {name:<7}{}", line(op));
+            let _ = writeln!(text, "  {name:<6}{}", line(op));
         }
     }
 }
@@ -175,7 +175,7 @@ fn flows(flows: &[FlowResult], text: &mut String) {
     }
     let _ = writeln!(
         text,
-        "\n  {:<24}{:>12}{:>14}{:>13}{:>13}",
+        "\n  {:<22}{:>13}{:>14}{:>13}{:>13}",
         "flow", "IOPS of run", "while active", "from", "until"
     );
     for flow in flows.iter().take(FLOWS) {
@@ -183,7 +183,7 @@ fn flows(flows: &[FlowResult], text: &mut String) {
         let drive = flow.drive.as_ref().map_or(String::new(), |drive| format!("{drive}: "));
         let _ = writeln!(
             text,
-            "  {:<24}{:>12}{:>14}{:>13}{:>13}",
+            "  {:<22}{:>13}{:>14}{:>13}{:>13}",
             format!("{drive}{}", flow.name),
             rate(flow.kinds.all.iops),
             rate(active.iops),
@@ -290,11 +290,11 @@ fn flash(f: &FlashResult, text: &mut String) {
 
 fn line(op: &OpResult) -> String {
     let l = &op.latency_ns;
-    let optional = |v: Option<f64>| v.map_or_else(|| "-".into(), time);
+    let optional = |v: Option<f64>| v.map_or_else(|| "-".into(), brief);
     format!(
-        "{:>11}{:>12.1}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}",
+        "{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}",
         rate(op.iops),
-        op.bandwidth_bytes_per_s / 1e6,
+        rate(op.bandwidth_bytes_per_s / 1e6),
         optional(l.mean),
         optional(l.p50),
         optional(l.p95),
@@ -312,6 +312,16 @@ fn time(ns: f64) -> String {
         n if n >= 1e3 => format!("{:.2} us", n / 1e3),
         n => format!("{n:.0} ns"),
     }
+}
+
+/// Formats nanoseconds with three significant digits, for tables.
+fn brief(ns: f64) -> String {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+    // 999.6 us is 1.00 ms.
+    let (scale, unit) = units.into_iter().find(|(scale, _)| ns >= 0.9995 * scale).unwrap_or((1.0, "ns"));
+    let value = ns / scale;
+    let places = if scale == 1.0 || value >= 99.95 { 0 } else { 1 + usize::from(value < 9.995) };
+    format!("{value:.places$} {unit}")
 }
 
 /// Formats a rate with at least three digits.
@@ -433,7 +443,7 @@ fn part(of: &PartEnergy, text: &mut String) {
         .collect();
     let _ = writeln!(
         text,
-        "  {:<20}{:>11}{:>10.2} W  {}",
+        "  {:<12}{:>10}{:>9.2} W  {}",
         of.name,
         joules(of.energy_j),
         of.power_w_mean,
@@ -443,7 +453,30 @@ fn part(of: &PartEnergy, text: &mut String) {
 
 /// Formats joules in the most readable unit.
 fn joules(energy: f64) -> String {
-    let units = [(1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ")];
+    let units = [(1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ")];
     let (scale, unit) = units.into_iter().find(|(scale, _)| energy >= *scale).unwrap_or((1e-12, "pJ"));
     format!("{:.2} {unit}", energy / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{brief, joules};
+
+    #[test]
+    fn numbers_of_tables_have_three_digits_and_a_unit() {
+        let cases = [
+            (0.0, "0 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1.00 us"),
+            (9_994.0, "9.99 us"),
+            (45_214.0, "45.2 us"),
+            (379_190.0, "379 us"),
+            (12_840_000.0, "12.8 ms"),
+            (2.5e9, "2.50 s"),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(brief(ns), expected);
+        }
+        assert_eq!(joules(2_147_725.46), "2.15 MJ");
+    }
 }

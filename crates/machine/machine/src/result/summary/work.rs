@@ -6,7 +6,7 @@ use super::super::gpu::GpuResult;
 use super::super::hierarchy::{SwapResult, share};
 use super::super::host::HostResult;
 use super::super::memory::{BehindResult, DirectResult, DramCacheResult, EngineResult};
-use super::{count, time};
+use super::{brief, count, time};
 use stats::Summary;
 use std::fmt::Write;
 
@@ -76,13 +76,13 @@ pub(super) fn host(h: &HostResult, text: &mut String) {
 pub(super) fn gpu(g: &GpuResult, text: &mut String) {
     let _ = writeln!(
         text,
-        "\n  {:<10}{:>9}{:>16}{:>10}{:>9}{:>9}{:>9}{:>12}",
-        "", "IPC", "instructions", "kernels", "reads", "L1 hits", "L2 hits", "end"
+        "\n  {:<10}{:>8}{:>16}{:>8}{:>8}{:>8}{:>8}{:>11}",
+        "", "IPC", "instructions", "kernels", "reads", "L1 hit", "L2 hit", "end"
     );
     for app in &g.applications {
         let _ = writeln!(
             text,
-            "  {:<10}{:>9.4}{:>16}{:>10}{:>8.1}%{:>8.1}%{:>9}{:>12}",
+            "  {:<10}{:>8.4}{:>16}{:>8}{:>7.1}%{:>7.1}%{:>8}{:>11}",
             app.name,
             app.ipc,
             count(app.work.warp_instructions),
@@ -95,7 +95,7 @@ pub(super) fn gpu(g: &GpuResult, text: &mut String) {
     }
     let _ = writeln!(
         text,
-        "  {:<10}{:>9.4}{:>16}{:>10}{:>8.1}%{:>8.1}%{:>8.1}%",
+        "  {:<10}{:>8.4}{:>16}{:>8}{:>7.1}%{:>7.1}%{:>7.1}%",
         "all",
         g.ipc,
         count(g.work.warp_instructions),
@@ -170,7 +170,6 @@ fn engine(e: &EngineResult, text: &mut String) {
 
 /// Formats the results of a server's cores and their memory.
 pub(super) fn cpu(c: &CpuResult, text: &mut String) {
-    let shown = |ns: Option<f64>| ns.map_or_else(|| "-".into(), time);
     let came =
         c.offered_per_s.map_or(String::new(), |rate| format!(" of {} that arrived", count(rate as u64)));
     let _ = writeln!(
@@ -183,16 +182,16 @@ pub(super) fn cpu(c: &CpuResult, text: &mut String) {
     );
     let _ = writeln!(
         text,
-        "\n  {:<9}{:>11}{:>11}{:>11}{:>11}{:>11}{:>13}{:>11}",
+        "\n  {:<8}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}",
         "", "mean", "p50", "p90", "p95", "p99", "+-", "p99.9"
     );
     let rows =
         [("service", &c.service_ns, &c.service_ci95_ns), ("latency", &c.latency_ns, &c.latency_ci95_ns)];
     for (name, s, ci95) in rows {
-        let [mean, p50, p90, p95, p99, p99_9] = [s.mean, s.p50, s.p90, s.p95, s.p99, s.p99_9].map(shown);
-        let width = shown(ci95.p99);
+        let [mean, p50, p90, p95, p99, p99_9, width] =
+            [s.mean, s.p50, s.p90, s.p95, s.p99, s.p99_9, ci95.p99].map(table_time);
         let _ =
-            writeln!(text, "  {name:<9}{mean:>11}{p50:>11}{p90:>11}{p95:>11}{p99:>11}{width:>13}{p99_9:>11}");
+            writeln!(text, "  {name:<8}{mean:>10}{p50:>10}{p90:>10}{p95:>10}{p99:>10}{width:>10}{p99_9:>10}");
     }
     let spent: Vec<String> = c
         .time_share
@@ -298,6 +297,11 @@ pub(super) fn accelerator(of: &AcceleratorResult, text: &mut String) {
     table(["offloaded", "begun", "computed", "over"], rows, text);
 }
 
+/// Formats a time of a table, if there is one.
+fn table_time(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "-".into(), brief)
+}
+
 /// Formats a time, if it has come.
 fn ns(figure: Option<f64>) -> String {
     figure.map_or("-".to_owned(), time)
@@ -335,11 +339,11 @@ pub(super) fn table<'k, const N: usize>(
     rows: impl ExactSizeIterator<Item = (&'k str, u32, [Option<f64>; N])>,
     text: &mut String,
 ) {
-    let columns = |cells: [String; N]| cells.map(|cell| format!("{cell:>13}")).concat();
-    let _ = writeln!(text, "\n  {:<12}{:>12}{}", "kernel", "application", columns(times.map(str::to_owned)));
+    let columns = |cells: [String; N]| cells.map(|cell| format!("{cell:>11}")).concat();
+    let _ = writeln!(text, "\n  {:<10}{:>13}{}", "kernel", "application", columns(times.map(str::to_owned)));
     let more = rows.len().saturating_sub(KERNELS);
     for (program, application, times) in rows.take(KERNELS) {
-        let _ = writeln!(text, "  {program:<12}{application:>12}{}", columns(times.map(ns)));
+        let _ = writeln!(text, "  {program:<10}{application:>13}{}", columns(times.map(table_time)));
     }
     if more > 0 {
         let _ = writeln!(text, "  and {more} more");
