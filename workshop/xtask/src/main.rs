@@ -1,11 +1,13 @@
-//! Chores of the repository: `cargo xtask tidy | new | gen | golden | bench | dist | mutants | soak |
+//! Chores of the repository: `cargo xtask tidy | new | gen | book | golden | bench | dist | mutants | soak |
 //! calibrate-pagecache`.
 
 mod bench;
+mod book;
 mod calibrate;
 mod dist;
 mod golden;
 mod manual;
+mod markdown;
 mod new;
 mod soak;
 mod tidy;
@@ -39,6 +41,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Build the pages as one searchable book, target/book/html
+    Book,
     /// Run the cases of tests/golden and compare their results with the committed ones
     Golden {
         /// Rewrite the committed results
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
         Chore::New { family, name } => new::run(&family, &name),
         Chore::Gen { check: true } => manual::check(),
         Chore::Gen { check: false } => manual::write(),
+        Chore::Book => book::run(),
         Chore::Golden { bless } => golden::run(bless),
         Chore::Bench(options) => bench::run(&options),
         Chore::Dist(options) => dist::run(&options),

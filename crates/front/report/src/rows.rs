@@ -66,20 +66,8 @@ fn summary(rows: &[Value]) -> String {
 }
 
 fn table(target: &str, rows: &[Value], options: &str) -> Table {
-    let head = [
-        "row",
-        "",
-        "ours",
-        "reference",
-        "unit",
-        "tolerance",
-        "ours minus reference",
-        "within",
-        "kind",
-        "evidence",
-        "where, note",
-        "command",
-    ];
+    let head =
+        ["row", "", "ours", "reference", "unit", "tolerance", "difference", "within", "kind", "evidence"];
     let mut table = Table::new(format!("Rows of {target}"), head).class("rows");
     for row in rows {
         let (paper, measured) = (number(row, "paper"), number(row, "measured"));
@@ -96,8 +84,14 @@ fn table(target: &str, rows: &[Value], options: &str) -> Table {
             _ => ("skip", "skipped"),
         };
         let about = format!("{} {}", text(row, "where"), text(row, "note"));
+        let id = text(row, "id");
         table.push([
-            text(row, "id").into(),
+            Cell::Html(format!(
+                "<b>{}</b><p>{}</p><details><summary>Command</summary><code>{}</code></details>",
+                Text(id),
+                Text(about.trim()),
+                Text(&command(target, id, options))
+            )),
             Cell::Html(band(row)),
             Cell::maybe(measured, Unit::Plain),
             Cell::maybe(paper, Unit::Plain),
@@ -107,8 +101,6 @@ fn table(target: &str, rows: &[Value], options: &str) -> Table {
             Cell::Html(format!("<span class=\"{class}\">{word_of}</span>")),
             text(row, "kind").into(),
             text(row, "evidence").into(),
-            about.trim().into(),
-            Cell::Html(format!("<code>{}</code>", Text(&command(target, text(row, "id"), options)))),
         ]);
     }
     table

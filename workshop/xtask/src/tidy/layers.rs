@@ -33,6 +33,7 @@ const WITHIN: &[(&str, &str)] = &[
     ("cli", "report"),
     ("cli", "timeline"),
     ("cli", "foreign"),
+    ("py", "report"),
     ("py", "timeline"),
 ];
 

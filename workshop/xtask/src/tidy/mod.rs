@@ -8,6 +8,7 @@ mod functions;
 mod layers;
 mod leftovers;
 mod lengths;
+mod links;
 mod machine_paths;
 mod modules;
 mod prose;
@@ -61,6 +62,7 @@ const RULES: &[(&str, Rule)] = &[
     ("unsafety", unsafety::check),
     ("modules", modules::check),
     ("prose", prose::check),
+    ("links", links::check),
     ("systems", systems::check),
     ("changelog", changelog::check),
     ("weight", weight::check),

@@ -73,6 +73,12 @@ impl Tree {
             .map(|(path, text)| (path, text, Mask::new(text)))
     }
 
+    /// Whether a path is a file, or a folder with files.
+    pub(super) fn has(&self, path: &str) -> bool {
+        let inside = format!("{}/", path.trim_end_matches('/'));
+        self.files.iter().any(|file| file.path == path || file.path.starts_with(&inside))
+    }
+
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         self.texts().find(|(name, _)| *name == path).map(|(_, text)| text)
     }

@@ -1,13 +1,13 @@
 //! Sections on processors, hosts and accelerators: counters, distributions, lists and drawings; and on the energy of
 //! all components.
 
-use super::latency::share_bars;
+use super::latency::{percentile_curve, share_bars, tail_chart};
 use super::series::{curve, figure};
-use crate::figure::{Cell, Figure, Part, Picture, Table, bars, bars_height};
+use crate::figure::{Axis, Cell, Curve, Figure, Part, Picture, Table, bars, bars_height, lines};
 use crate::number::{Unit, leaf, shown};
 use crate::page::{Text, list};
-use crate::read::{at, items, number, text};
-use serde_json::{Map, Value};
+use crate::read::{at, items, leaves, number, text};
+use serde_json::{Map, Value, json};
 
 /// Lists of components, and the noun for each.
 const LISTS: [(&str, &str); 7] = [
@@ -39,7 +39,7 @@ pub(super) fn html(document: &Value) -> String {
 
 /// Drawings of a component: its time by activity, the times of its work, its series.
 fn drawn(part: &Value, name: &str) -> String {
-    let mut out = String::new();
+    let mut out = distributions(part, name) + &rates(part, name) + &kernels_over_time(part, name);
     if let Some(shares) = part.get("time_share") {
         out += &shares_figure(&format!("Time of {name} by activity"), shares);
     }
@@ -60,6 +60,110 @@ fn drawn(part: &Value, name: &str) -> String {
         .map(|figure| figure.html())
         .unwrap_or_default();
     out
+}
+
+/// Times of a processor's work whose distributions are drawn, with their names.
+const TIMES: [(&str, &str); 4] = [
+    ("service_ns", "service time"),
+    ("latency_ns", "latency"),
+    ("read_latency_ns", "loads"),
+    ("write_latency_ns", "stores"),
+];
+
+/// Distributions of the times of a processor's work, through their percentiles.
+fn distributions(part: &Value, name: &str) -> String {
+    let mut curves: Vec<Curve> = Vec::new();
+    let title = format!("Latency distribution of {name}");
+    let mut table = Table::new(title.clone(), ["time", "latency", "share that took longer"]);
+    for (key, words) in TIMES {
+        let Some(times) = part.get(key).filter(|times| times.get("p50").is_some_and(Value::is_number)) else {
+            continue;
+        };
+        // A closed loop has no wait before service: both times are one.
+        if key == "latency_ns" && part.get("service_ns") == Some(times) {
+            continue;
+        }
+        let curve = percentile_curve(&json!({ "of": { "latency_ns": times } }), "of", words);
+        for (x, y) in curve.x.iter().zip(&curve.y) {
+            table.push([Cell::from(words), Cell::of(*x, Unit::Ns), Cell::maybe(*y, Unit::Share)]);
+        }
+        curves.push(curve);
+    }
+    if curves.is_empty() {
+        return String::new();
+    }
+    let about = "Share that was faster than the latency below, through the percentiles.".into();
+    Figure { title, about, picture: Picture::Chart { chart: tail_chart(&curves), height: 260 }, table }.html()
+}
+
+/// Hit rates of caches and TLBs, as bars.
+fn rates(part: &Value, name: &str) -> String {
+    let mut found = Vec::new();
+    leaves("", part, &mut found);
+    let is_rate = |path: &str| path.ends_with("hit_share") || path.ends_with("accuracy_share");
+    let rates: Vec<(String, f64)> = found
+        .into_iter()
+        .filter(|(path, _)| is_rate(path) && !path.starts_with("applications"))
+        .filter_map(|(path, value)| Some((path.trim_end_matches("_share").to_owned(), value.as_f64()?)))
+        .collect();
+    if rates.is_empty() {
+        return String::new();
+    }
+    let title = format!("Hit rates of {name}");
+    let mut table = Table::new(title.clone(), ["cache", "share"]);
+    rates
+        .iter()
+        .for_each(|(path, rate)| table.push([Cell::from(path.as_str()), Cell::of(*rate, Unit::Share)]));
+    let names: Vec<String> = rates.iter().map(|(path, _)| path.clone()).collect();
+    let parts =
+        [Part { name: "share".into(), values: rates.iter().map(|(_, rate)| *rate).collect(), hidden: false }];
+    let height = bars_height(names.len(), 1);
+    let about = "Share of accesses served there; predictions by their accuracy.".into();
+    Figure {
+        title,
+        about,
+        picture: Picture::Chart { chart: bars(Unit::Share, &names, &parts), height },
+        table,
+    }
+    .html()
+}
+
+/// Instructions per cycle of each application, kernel by kernel.
+fn kernels_over_time(part: &Value, name: &str) -> String {
+    let mut curves = Vec::new();
+    let title = format!("IPC of {name} over time");
+    let mut table = Table::new(title.clone(), ["kernel", "begin", "end", "IPC"]);
+    for application in items(part, "applications") {
+        let mut curve = Curve {
+            name: text(application, "name").to_owned(),
+            x: Vec::new(),
+            y: Vec::new(),
+            steps: true,
+            points: false,
+        };
+        for kernel in items(application, "kernels").iter().take(MOST_ROWS) {
+            let (begun, ended, ipc) =
+                (number(kernel, "begun_ns"), number(kernel, "ended_ns"), number(kernel, "ipc"));
+            let (Some(begun), Some(ended)) = (begun, ended) else { continue };
+            curve.x.extend([begun, ended]);
+            curve.y.extend([ipc, None]);
+            table.push([
+                Cell::from(text(kernel, "name")),
+                Cell::of(begun, Unit::Ns),
+                Cell::of(ended, Unit::Ns),
+                Cell::maybe(ipc, Unit::Plain),
+            ]);
+        }
+        curves.extend((!curve.x.is_empty()).then_some(curve));
+    }
+    if curves.is_empty() {
+        return String::new();
+    }
+    let axis = |name, unit| Axis { name, unit, log: false };
+    let chart =
+        lines(&axis("simulated time", Unit::Ns), &axis("instructions per cycle", Unit::Plain), &curves);
+    let about = "A step per kernel, from its begin to its end.".into();
+    Figure { title, about, picture: Picture::Chart { chart, height: 240 }, table }.html()
 }
 
 /// Time of each phase of a kernel.

@@ -2,7 +2,7 @@
 
 use crate::figure::{Axis, Cell, Curve, Figure, Picture, Table, lines};
 use crate::number::Unit;
-use crate::page::{lacking, paragraph};
+use crate::page::lacking;
 use crate::read::{items, number, text};
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ pub(super) fn html(document: &Value) -> String {
     }
     let drives = items(document, "flash");
     for drive in drives {
-        let windows = items(drive, "series");
+        let windows = without_drain(items(drive, "series"));
         let name = if drives.len() > 1 { format!("{}: ", text(drive, "name")) } else { String::new() };
         if windows.len() > 1 {
             OF_FLASH.iter().for_each(|group| out.push_str(&drawn(&name, "flash.series", windows, group)));
@@ -52,7 +52,18 @@ pub(super) fn html(document: &Value) -> String {
             out.push_str(&lacking("Flash over time", &what));
         }
     }
-    if out.is_empty() { paragraph("The document has no series.") } else { out }
+    out
+}
+
+/// Windows without a last one much wider than the one before: it covers the drain after the last request, where ratios to the
+/// host's work say nothing.
+fn without_drain(windows: &[Value]) -> &[Value] {
+    const WIDER: f64 = 2.0;
+    let width = |window: &Value| number(window, "width_ns").unwrap_or(0.0);
+    match windows {
+        [rest @ .., before, last] if width(last) > WIDER * width(before) => &windows[..rest.len() + 1],
+        all => all,
+    }
 }
 
 /// Figure of a rate, from counts.
