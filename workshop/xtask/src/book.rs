@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Page whose links give the order of the chapters.
@@ -22,14 +22,21 @@ const FOLDERS: [&str; 3] = ["docs/", "systems/", "papers/"];
 /// Code, where it is read.
 const REPOSITORY: &str = "https://github.com/nandscape/nandscape/blob/main";
 
-/// Writes the book into `target/book/html`; always true.
+/// Builds the book, and prints its first page; always true.
 pub(crate) fn run() -> Result<bool> {
+    println!("{}", build()?.join("index.html").display());
+    Ok(true)
+}
+
+/// Builds the book in `target/book`; the folder of its pages.
+pub(crate) fn build() -> Result<PathBuf> {
+    let folder = workspace::target_directory()?.join("book");
+    let html = folder.join("html");
     if !cfg!(feature = "book") {
         let arguments = ["run", "--quiet", "--package", "xtask", "--features", "book", "--", "book"];
         let done = Command::new(env!("CARGO")).args(arguments).current_dir(workspace::root()).status()?;
-        return if done.success() { Ok(true) } else { bail!("the book was not built") };
+        return if done.success() { Ok(html) } else { bail!("the book was not built") };
     }
-    let folder = workspace::target_directory()?.join("book");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
@@ -47,8 +54,7 @@ pub(crate) fn run() -> Result<bool> {
     write(&source.join("SUMMARY.md"), &summary(&chapters)?)?;
     write(&folder.join("book.toml"), CONFIGURATION)?;
     render(&folder)?;
-    println!("{}", folder.join("html/index.html").display());
-    Ok(true)
+    Ok(html)
 }
 
 /// mdBook's own configuration.

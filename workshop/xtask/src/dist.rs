@@ -29,6 +29,21 @@ const SHELLS: [(&str, &str); 3] =
     [("bash", "nandscape.bash"), ("zsh", "_nandscape"), ("fish", "nandscape.fish")];
 const FILES: [&str; 5] = ["README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE-APACHE", "LICENSE-MIT"];
 
+/// Copies a folder with everything in it.
+fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_all(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
 /// Builds, and prints the path of the archive; `Containerfile` uses the folder beside it.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let binary = if options.plain {
@@ -54,6 +69,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     for (shell, file) in SHELLS {
         fs::write(folder.join("completions").join(file), told(&binary, &["completions", shell])?)?;
     }
+    let book = crate::book::build()?;
+    copy_all(&book, &folder.join("book"))?;
     let archive = packed(&out, &name)?;
     println!("{}", archive.display());
     println!(

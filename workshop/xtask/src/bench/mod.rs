@@ -4,6 +4,7 @@
 //! Figures are CPU time, because other work shares the machine. Pairs run one after the other and give ratios.
 
 mod cases;
+mod chart;
 mod mqsim;
 mod process;
 mod report;
@@ -43,6 +44,9 @@ pub(crate) struct Options {
     /// Print one JSON document instead of tables
     #[arg(long)]
     json: bool,
+    /// Also draw the ratios to MQSim as an SVG file
+    #[arg(long, value_name = "FILE", requires = "mqsim")]
+    chart: Option<PathBuf>,
 }
 
 /// Measures and prints; returns false if a case could not be measured. A missed target is a ratio below 1, not a
@@ -76,6 +80,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             std::fs::remove_file(path)?;
         }
         reports.push(report?);
+    }
+    if let (Some(path), Some(text)) = (&options.chart, chart::svg(&reports, "MQSim")) {
+        std::fs::write(path, text)?;
     }
     if options.json {
         println!("{:#}", report::to_json(&reports));

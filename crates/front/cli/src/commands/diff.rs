@@ -25,7 +25,7 @@ pub(crate) struct Args {
 /// Keys of the spec listed without `--all`.
 const LISTED: usize = 10;
 /// Widest column of values, in characters.
-const WIDEST: usize = 24;
+const WIDEST: usize = 18;
 
 /// The document of `--json`.
 #[derive(Serialize)]
