@@ -11,7 +11,7 @@ struct View {
     workload: usize,
     workloads: Vec<String>,
     labels: Vec<usize>,
-    metrics: Vec<usize>,
+    metrics: Vec<(usize, String)>,
     header: Vec<String>,
 }
 
@@ -29,10 +29,11 @@ impl View {
         let varies = |at: &usize| points.iter().any(|p| p.labels[*at] != points[0].labels[*at]);
         let labels: Vec<usize> = (0..columns.len()).filter(varies).collect();
         let is_there = |at: &usize| outcomes.clone().any(|outcome| !outcome.metric(*at).is_null());
-        let metrics: Vec<usize> = (0..sweep.metrics.len()).filter(is_there).collect();
+        let metrics: Vec<(usize, String)> =
+            (0..sweep.metrics.len()).filter(is_there).map(|at| (at, sweep.metrics[at].clone())).collect();
         let mut header = vec!["run".to_owned()];
         header.extend(labels.iter().map(|at| short(&columns[*at])));
-        header.extend(metrics.iter().map(|at| short_metric(&sweep.metrics[*at])));
+        header.extend(metrics.iter().map(|(_, name)| short_metric(name)));
         View { workload, workloads, labels, metrics, header }
     }
 
@@ -67,9 +68,9 @@ impl View {
         let mut row = self.labels(number, point);
         match outcome {
             Outcome::Done(run) => {
-                let shown = |at: &usize| match outcome.metric(*at) {
+                let shown = |(at, name): &(usize, String)| match outcome.metric(*at) {
                     Value::Null => "-".into(),
-                    value => figure(value),
+                    value => figure(name, value),
                 };
                 row.extend(self.metrics.iter().map(shown));
                 row.extend((!run.well).then(|| "A CHECK FAILED".to_owned()));
@@ -101,9 +102,11 @@ pub(crate) fn found(sweep: &Sweep, points: &[Point], answer: &Answer) -> String 
         label.is_none_or(|label| points.iter().any(|point| point.labels[label] != points[0].labels[label]))
     };
     let shown: Vec<usize> = (0..heads.len()).filter(varies).collect();
-    let cell = |value: &Value| if value.is_number() { figure(value) } else { text(value) };
+    let cell = |at: usize, value: &Value| {
+        figure(heads[at].trim_end_matches(" before").trim_end_matches(" after"), value)
+    };
     let mut lines = vec![shown.iter().map(|at| short_metric(&heads[*at])).collect::<Vec<_>>()];
-    lines.extend(rows.iter().map(|row| shown.iter().map(|at| cell(&row[*at])).collect()));
+    lines.extend(rows.iter().map(|row| shown.iter().map(|at| cell(*at, &row[*at])).collect()));
     let widths = widths(&lines, shown.len());
     let lines: Vec<String> = lines.iter().map(|row| aligned(row, &widths)).collect();
     format!("{}:\n{}", answer.what, lines.join("\n"))
@@ -127,17 +130,9 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
     row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ")
 }
 
-/// Formats a value with five digits.
-fn figure(value: &Value) -> String {
-    match value.as_f64() {
-        None => text(value),
-        Some(number) if value.is_u64() || number.abs() >= 99_999.5 => format!("{number:.0}"),
-        Some(0.0) => "0".into(),
-        Some(number) => {
-            let before = number.abs().log10().floor() as i32;
-            format!("{number:.*}", (4 - before).clamp(0, 9) as usize)
-        }
-    }
+/// Formats a value in the unit that its key names.
+fn figure(key: &str, value: &Value) -> String {
+    value.as_f64().map_or_else(|| text(value), |number| report::shown_as(key, number))
 }
 
 /// Returns the last two components of a key.
@@ -255,17 +250,16 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn figures_have_five_digits() {
-        for (value, shown) in [
-            (json!(1234567), "1234567"),
-            (json!(123456.7), "123457"),
-            (json!(1234.567), "1234.6"),
-            (json!(1.234567), "1.2346"),
-            (json!(0.001234567), "0.0012346"),
-            (json!(0.0), "0"),
-            (json!(null), ""),
+    fn values_have_the_unit_of_their_key() {
+        for (key, value, shown) in [
+            ("io.read.latency_ns.p99", json!(1_234_567.0), "1.235 ms"),
+            ("io.all.iops", json!(29_395.38), "29.4 k/s"),
+            ("flash.0.write_amplification", json!(3.176), "3.176"),
+            ("flash.0.erases", json!(1_234_567), "1,234,567"),
+            ("iodepth", json!(16), "16"),
+            ("found", json!("crossing"), "crossing"),
         ] {
-            assert_eq!(figure(&value), shown);
+            assert_eq!(figure(key, &value), shown);
         }
     }
 

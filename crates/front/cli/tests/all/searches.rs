@@ -78,7 +78,7 @@ fn a_crossing_is_where_trying_everything_finds_it() {
         "{HEAD}{workload}[search.crossing]\nkey = \"workload.iodepth\"\nbetween = [1, 24]\nmetric = \"io.read.latency_ns.p90\"\npasses = \"400us\"\n"
     );
     let printed = sweep(folder.path(), &search, "search", &["--jobs", "2"]).well().stdout;
-    assert!(printed.contains("where io.read.latency_ns.p90 crosses 400000:"), "{printed}");
+    assert!(printed.contains("where io.read.latency_ns.p90 crosses 400us:"), "{printed}");
     let answers = rows(&folder.path().join("search/answer.csv"));
     assert_eq!(answers.len(), 2);
     for answer in &answers {

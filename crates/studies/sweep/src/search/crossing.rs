@@ -27,6 +27,8 @@ pub(super) struct Crossing {
     pub(super) first: u64,
     pub(super) last: u64,
     limit: f64,
+    /// The limit as the file gives it.
+    words: String,
 }
 
 pub(super) fn read(text: &Text, resolved: &Resolved) -> Result<Search, Diagnostic> {
@@ -48,7 +50,8 @@ pub(super) fn read(text: &Text, resolved: &Resolved) -> Result<Search, Diagnosti
             .diagnose(&at(key), "the range needs two values at least")
             .help("give the smaller number first; of values, at least two"));
     }
-    let way = Way::Crossing(Crossing { first, last, limit });
+    let words = text.passes.as_str().map_or_else(|| text.passes.to_string(), str::to_owned);
+    let way = Way::Crossing(Crossing { first, last, limit, words });
     Ok(Search { key: Key::read(&text.key), values, metric: text.metric.clone(), way })
 }
 
@@ -143,7 +146,7 @@ impl Choice for Going<'_> {
         };
         let key = self.search.key.column();
         Some(Answer {
-            what: format!("where {metric} crosses {}", self.of.limit),
+            what: format!("where {metric} crosses {}", self.of.words),
             heads: vec![
                 format!("{key} before"),
                 format!("{metric} before"),
