@@ -124,7 +124,7 @@ pub fn sensitivity(
     });
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
     let interrupted =
-        || Diagnostic::new("interrupted before the machine was run as it is: there is no result");
+        || Diagnostic::new("interrupted before the unchanged machine had run: no result to compare with");
     let base = found.next().flatten().ok_or_else(interrupted)??;
     let mut partial = false;
     let mut side = |wanted: &Option<String>| match wanted.as_ref().map(|_| found.next().flatten()) {

@@ -31,7 +31,7 @@ pub(super) struct Job {
     pub(super) fio: &'static [&'static str],
 }
 
-/// Settings made before every job: the block layer adds nothing of its own, and a request has at most 256 KiB.
+/// Settings made before every job: no work of the block layer's own, and at most 256 KiB in a request.
 pub(super) const COMMON_SETTINGS: &[(&str, &str)] = &[
     ("queue.scheduler", "none"),
     ("queue.wbt_lat_usec", "0"),

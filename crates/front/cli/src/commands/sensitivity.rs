@@ -193,7 +193,7 @@ fn table(effects: &[&Effect], by: f64, columns: usize, text: &mut String) {
     }
 }
 
-/// Both changes as a bar around the metric as it is: `-` for the smaller value, `+` for the larger.
+/// Bar of both changes around the current metric: `-` for the smaller value, `+` for the larger.
 fn bar(effect: &Effect, widest: f64, half: usize) -> String {
     let mut cells = vec![' '; 2 * half + 1];
     cells[half] = '|';

@@ -21,7 +21,7 @@ fn trace_refused(path: &str, more: &[&str], said: &[&str]) {
     refused(&arguments, said);
 }
 
-/// Both the run and the check of a system are refused, from the command line and from a file.
+/// Checks that `run` and `check` refuse a spec, from the command line and from a file.
 fn spec_refused(folder: &Path, key: &str, value: &str, said: &[&str]) {
     let set = format!("{key}={value}");
     let place = format!("(key `{key}`)");
@@ -270,7 +270,7 @@ fn one_line_of_a_gigabyte() {
     trace_refused(&path.display().to_string(), &[], &["hole.trace:1", "this is binary data"]);
 }
 
-/// Text as other systems write it is no fault.
+/// Text as other systems write it is accepted.
 #[test]
 fn line_ends_and_byte_order_marks() {
     let folder = tempfile::tempdir().unwrap();
@@ -297,7 +297,7 @@ fn line_ends_and_byte_order_marks() {
     nandscape(&["check", &system]).well();
 }
 
-/// Bytes that are no UTF-8 are named and shown as far as they can be, and never reach the terminal raw.
+/// Bytes that are not UTF-8 are named and shown as far as they can be, and never reach the terminal raw.
 #[test]
 fn bytes_that_are_no_text() {
     let folder = tempfile::tempdir().unwrap();

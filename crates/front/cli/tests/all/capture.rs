@@ -120,7 +120,7 @@ shift
 exec "$@"
 "#;
 
-/// 2 opens, 2 closes, 2 reads of 2097 bytes in all, 3 writes of 8201, a sync of each kind, 1 call that nobody knows and
+/// 2 opens, 2 closes, 2 reads of 2097 bytes in all, 3 writes of 8201, a sync of each kind, 1 unknown call and
 /// 1 that failed.
 const LOG: &str = r#"7 100.000000 execve("/bin/x", [...], 0x7ff /* 3 vars */) = 0 <0.000300>
 7 100.001000 openat(AT_FDCWD</srv>, "in", O_RDONLY) = 3</srv/in> <0.000010>

@@ -233,7 +233,7 @@ proptest! {
     }
 }
 
-/// The same override from the command line and in a file of one's own.
+/// Override from the command line, and in a file of one's own.
 fn told_at(folder: &Path, system: &str, key: &str, value: &str, said: &[&str]) {
     let place = format!("(key `{key}`)");
     let said = [said, &[&place]].concat();

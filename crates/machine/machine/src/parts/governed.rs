@@ -227,7 +227,7 @@ fn computed(stats: &AcceleratorStats) -> Time {
 fn graham(stats: &AcceleratorStats, workers: u64) -> Check {
     let m = u128::from(workers);
     let end = computed(stats);
-    // Multiplied by m, so that nothing is rounded.
+    // Multiplied by m, to avoid rounding.
     let most = |times: &KernelTimes| {
         u128::from(times.released.ps()) * m
             + u128::from(times.path.ps()) * (m - 1)

@@ -88,7 +88,7 @@ mod tests {
         let named = |key: &str| all.iter().find(|one| one.key == key);
         let read = named("flash.cell.read").unwrap();
         assert_eq!((read.less.as_deref(), read.more.as_deref()), (Some("[\"25us\"]"), Some("[\"100us\"]")));
-        // One way cannot be half; zero times stay zero; words are no numbers.
+        // One way cannot be half; zero times stay zero; words are not numbers.
         let dies = named("flash.geometry.dies").unwrap();
         assert_eq!((dies.less.as_deref(), dies.more.as_deref()), (None, Some("2")));
         assert!(named("host.submit").is_none() && named("flash.ftl.stripe").is_none());

@@ -137,7 +137,7 @@ fn a_run_that_takes_a_state_finds_what_one_that_makes_it_finds() {
         same_with_and_without("d16", &[SMALL_D16], state);
         same_with_and_without("pm9a3", &[SMALL_PM9A3], state);
         same_with_and_without("mqsim-default", &[SMALL_MQSIM], state);
-        // What the theory knows is no bad block and no random victim behind placements.
+        // The theory covers neither bad blocks nor random victims behind placements.
         if !state.starts_with("analytic") {
             same_with_and_without("d16", &[SMALL_D16, WORN], state);
         }

@@ -280,7 +280,7 @@ fn caches() -> Vec<SlcSpec> {
     ]
 }
 
-/// The same device with a cache and room for it, and without what a cache cannot be combined with.
+/// Device with a cache and room for it, and without what a cache cannot be combined with.
 fn with(combination: &Combination, slc: &SlcSpec) -> (Combination, FlashSpec) {
     let combination = Combination {
         placements: 1,

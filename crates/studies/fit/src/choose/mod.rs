@@ -220,7 +220,7 @@ impl Chosen {
         !point.held && self.targets.iter().any(chose)
     }
 
-    /// Returns whether every metric of a point chose a value, so that none is a prediction.
+    /// Returns whether every metric of a point chose a value, which leaves no prediction.
     pub(super) fn is_all_fitted(&self, point: &Point) -> bool {
         let of = |measure: &Measure| measure.of(&point.figures).is_none() || self.is_fitted(point, *measure);
         Measure::ALL.iter().all(of)

@@ -151,7 +151,7 @@ fn rows(of: &Loop, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let Setting { overrides, device, empty, rule, note, .. } = of.setting;
     let expected = figure(&of.workload, device, &format!("{}_response_mean", verb(of.op)))?;
     let job = format!("fio:{},bs=4k,norandommap=1,number_ios={REQUESTS}", of.job);
-    // Writes of one kind go to an empty device, so that nothing must be collected.
+    // Writes of one kind go to an empty device, which needs no GC.
     let written = !empty && !of.job.starts_with("rw=randwrite");
     let ran = run(overrides, written, &job, context)?;
     let measured = ran.of(of.op).latency.mean().unwrap_or(f64::NAN) / 1e3;

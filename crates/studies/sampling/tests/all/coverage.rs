@@ -189,7 +189,7 @@ fn durations_of_a_simulation() {
     assert!(fewest < 0.95, "{fewest}: the warning at Rule::Fewest is not needed");
 }
 
-/// The same seed gives the same draw and prediction to the last bit, whatever else is in the profile before it.
+/// A seed gives one draw and prediction, to the last bit, whatever else is in the profile before it.
 #[test]
 fn draws_repeat() {
     let profile = one_kind(&LogNormal::new(9.0, 1.0).unwrap(), 5_000, 5);

@@ -96,7 +96,7 @@ pub fn open(text: &str) -> Built {
     (entry.build)(&Params::read(text, options, entry.keys)?)
 }
 
-/// Returns a service that executes loop nests: each instance is a job, and there are no others.
+/// Returns a service that executes loop nests: each instance is a job, and nothing else is.
 ///
 /// # Errors
 /// If an application is not a nest, has threads of a GPU's block, or has more data than there are addresses.

@@ -307,7 +307,7 @@ mod tests {
     fn nest_of(text: &str) -> Kernel {
         match kernels::open(text).unwrap_or_else(|fault| panic!("{fault}")).pop().map(|one| one.program) {
             Some(Program::Nest(kernel)) => kernel,
-            _ => panic!("{text} is no nest"),
+            _ => panic!("{text} is not a nest"),
         }
     }
 

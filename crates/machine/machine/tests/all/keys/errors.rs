@@ -115,7 +115,7 @@ const TINY: [&str; 4] = [
 const GROUP: &[&str] = &TINY;
 const LONG: &[&str] = &["nest:file=tests/keys/passes.toml,instances=2,passes=12"];
 
-/// The same of flash of page groups.
+/// Cases of flash of page groups.
 pub(crate) const GROUPS: &[Case] = &[
     Case {
         key: "group_flash.cell.errors.fresh",

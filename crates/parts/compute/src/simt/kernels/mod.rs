@@ -67,7 +67,7 @@ config::policies! {
         /// (arXiv 2412.04569, section 4), read for kernels; for blocks see `blocks`. A kernel begins when the last
         /// block of the previous one has ended. An application that is held, because flash reclaims space for it,
         /// passes its turn to the next: others wait for it only as long as its begun blocks occupy room. Those blocks
-        /// go on once it is no longer held, beside the application whose turn it is; its other blocks wait for its next
+        /// go on once the hold ends, beside the application whose turn it is; its other blocks wait for its next
         /// turn.
         round_robin => round_robin::RoundRobin::new,
         /// Round robin in which an application keeps the GPU for several kernels in a row.

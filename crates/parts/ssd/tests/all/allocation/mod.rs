@@ -83,7 +83,7 @@ fn measured(planes: Planes, order: &str, free: &str, n: u64, stride: u64) -> f64
     measured_on(&striped(spec(planes, free), order), n, 12 * n.min(count(planes)), stride)
 }
 
-/// The same of a device, over the first `counted` writes of a host that goes on.
+/// Measurement on a device, over the first `counted` writes of a host that goes on.
 fn measured_on(spec: &FlashSpec, n: u64, counted: u64, stride: u64) -> f64 {
     let mut bench = Bench::new(spec);
     let pages = bench.device.capacity() / PAGE;
