@@ -29,7 +29,7 @@ pub struct Comparison {
     pub spec: Vec<Difference>,
     /// Metrics that differ, by key.
     pub metrics: Vec<Difference>,
-    /// Whether either result was measured on a real drive and so has no spec.
+    /// True if either result was measured on a real drive and so has no spec.
     #[serde(skip)]
     pub measured: bool,
 }

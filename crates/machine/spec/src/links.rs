@@ -15,7 +15,7 @@ pub(super) struct Link {
     pub(super) key: &'static str,
     /// Kinds that it may name.
     pub(super) to: &'static [Kind],
-    /// Whether it may name several parts.
+    /// True if the key may name several parts.
     pub(super) many: bool,
     /// Condition under which it is needed.
     need: Need,
@@ -130,24 +130,24 @@ impl Kind {
         }
     }
 
-    /// Whether several parts may ask one part of this kind.
+    /// Returns whether several parts may ask one part of this kind.
     fn serves_many(self) -> bool {
         matches!(self, Kind::Flash | Kind::Stripe)
     }
 
-    /// Whether a part of this kind works without a part that asks it.
+    /// Returns whether a part of this kind works without a part that asks it.
     fn is_root(self) -> bool {
         matches!(self, Kind::Gpu | Kind::Cpu | Kind::Host | Kind::Accelerator)
     }
 }
 
 impl Link {
-    /// Whether the link is always needed.
+    /// Returns whether the link is always needed.
     pub(super) fn is_always(&self) -> bool {
         self.need == Need::Always
     }
 
-    /// Whether a part of a spec has the link and needs it; `Err` with the reason if it has not.
+    /// Returns whether a part of a spec has the link and needs it; `Err` with the reason if it has not.
     fn need_of(&self, spec: &Spec, id: Id) -> Result<Need, &'static str> {
         match id.kind {
             Kind::Memory => spec.memory[id.number].spec.has_link(self.key).map(|()| Need::Always),

@@ -90,8 +90,8 @@ impl MemorySpec {
         }
     }
 
-    /// Whether a host or an operating system can page into the memory: every address has its own place, and no part is
-    /// behind it.
+    /// Returns whether a host or an operating system can page into the memory: every address has its own place, and no
+    /// part is behind it.
     pub fn is_pageable(&self) -> bool {
         match self {
             MemorySpec::Dram(_) => true,

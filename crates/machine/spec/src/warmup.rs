@@ -116,7 +116,7 @@ pub struct Cut {
     pub by: Warmup,
     /// Completions of requests and ends of jobs before it.
     pub jobs: u64,
-    /// Whether jobs were steady; `None` without detection.
+    /// True if jobs were steady; `None` without detection.
     pub steady: Option<bool>,
 }
 
@@ -142,7 +142,7 @@ impl std::fmt::Display for Warmup {
 }
 
 impl Warmup {
-    /// Whether nothing is excluded.
+    /// Returns whether nothing is excluded.
     pub fn is_none(self) -> bool {
         matches!(self, Warmup::Requests(0) | Warmup::Until(Time::ZERO))
     }

@@ -41,7 +41,7 @@ pub struct Request<'a> {
     pub set: &'a [String],
     /// Measured points.
     pub points: Vec<Point>,
-    /// Whether the program time is fitted too, from the largest sequential writes.
+    /// True if the program time is fitted too, from the largest sequential writes.
     pub program: bool,
     /// Seed of the runs.
     pub seed: u64,

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 pub struct Point {
     /// Job.
     pub job: Job,
-    /// Whether the drive had been overwritten at random before.
+    /// True if the drive had been overwritten at random before.
     pub worn: bool,
     /// Measured metrics.
     pub figures: Figures,
-    /// Whether it chooses no value, and is only compared with the fit.
+    /// True for a point that is only compared with the fit and chooses no value.
     pub held: bool,
     /// Share of a core used by each thread, if known.
     pub busy: Option<f64>,

@@ -25,7 +25,7 @@ pub struct Sensitivity {
     pub base: f64,
     /// Keys with both neighbours, the one with the widest effect first.
     pub effects: Vec<Effect>,
-    /// Whether an interrupt came before every run was made.
+    /// True if an interrupt came before every run was made.
     pub partial: bool,
 }
 
@@ -62,7 +62,7 @@ impl Effect {
         of(&self.with_less).max(of(&self.with_more))
     }
 
-    /// Whether the key moves the metric.
+    /// Returns whether the key moves the metric.
     pub fn moves(&self) -> bool {
         self.width() >= MOVES
     }

@@ -259,7 +259,7 @@ pub(super) enum Target {
 /// Plan of a guest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
-    /// Whether to make the file system first; nothing is measured.
+    /// True to make the file system first; nothing is measured.
     pub(super) prepare: bool,
     /// Target of the requests.
     pub(super) target: Target,

@@ -240,7 +240,7 @@ mod tests {
     /// A name that no family has.
     const NAME: &str = "my_own_policy";
 
-    /// Whether rustfmt reads a text; nothing where there is none.
+    /// Returns whether rustfmt reads a text; nothing where there is none.
     fn parses(text: &str) -> Option<bool> {
         let mut command = Command::new("rustfmt");
         command.args(["--edition", "2024", "--emit", "stdout"]);

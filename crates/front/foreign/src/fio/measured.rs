@@ -13,7 +13,7 @@ pub struct Measured {
     pub place: String,
     /// Options that define the job, as fio repeats them, with the names that the user wrote.
     pub options: Vec<(String, String)>,
-    /// Whether the direction is write; otherwise read.
+    /// True if the direction is write; otherwise read.
     pub write: bool,
     /// Number of completed requests.
     pub requests: u64,

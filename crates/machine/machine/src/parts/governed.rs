@@ -38,7 +38,7 @@ pub(crate) struct Governed {
     pub(crate) storage: String,
     pub(crate) accelerator: Accelerator,
     pub(crate) flash: GroupsFlash,
-    /// Whether the spec of the flash defines bad blocks.
+    /// True if the spec of the flash defines bad blocks.
     pub(crate) has_bad_blocks: bool,
     pub(crate) offload: Offload,
     /// Kernels of the run, in the order of their offload.

@@ -56,7 +56,7 @@ pub fn nearby(plan: &Plan, below: &[String], factor: f64) -> Result<Vec<Nearby>,
     Ok(found)
 }
 
-/// Whether `start` is the key or its beginning, in whole names.
+/// Returns whether `start` is the key or its beginning, in whole names.
 fn begins(key: &str, start: &str) -> bool {
     key.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

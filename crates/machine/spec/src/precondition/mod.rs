@@ -222,7 +222,7 @@ pub struct Report {
     pub drive_writes: f64,
     /// Units programmed per unit written in the last window of overwrites; null if nothing was overwritten.
     pub write_amplification: Option<f64>,
-    /// Whether write amplification became steady; null if the state does not require it.
+    /// True if write amplification became steady; null if the state does not require it.
     pub steady: Option<bool>,
 }
 
@@ -247,8 +247,8 @@ impl Report {
         steady.save(out);
     }
 
-    /// Whether the report agrees with a translation layer. A map on flash is written after the report: for such a
-    /// layer, free units and the invalid share are not compared.
+    /// Returns whether the report agrees with a translation layer. A map on flash is written after the report: for such
+    /// a layer, free units and the invalid share are not compared.
     pub fn is_of(&self, ftl: &Ftl) -> bool {
         let Report {
             kind: _,

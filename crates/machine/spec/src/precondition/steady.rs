@@ -93,7 +93,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
     Ok(())
 }
 
-/// Whether the last windows agree, at any window length.
+/// Returns whether the last windows agree, at any window length.
 fn is_steady(rounds: &[f64], tolerance: f64) -> bool {
     let mut length = 1;
     while length * WINDOWS <= rounds.len() {

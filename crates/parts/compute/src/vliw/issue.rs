@@ -32,7 +32,7 @@ pub struct LoopCycles {
     pub recurrence: u64,
     /// Longest chain of operations of one iteration, cycles.
     pub chain: u64,
-    /// Whether it is an innermost loop: its iterations overlap.
+    /// True for an innermost loop, whose iterations overlap.
     pub overlaps: bool,
 }
 

@@ -52,9 +52,9 @@ pub(super) struct Chosen {
     pub(super) thread: Option<(f64, Job)>,
     /// Idle time after which a sleeping core sleeps, in microseconds, and the point that determines it.
     pub(super) after: Option<(f64, Job)>,
-    /// Whether something may sleep while nothing is in flight: no point with few requests in flight tells.
+    /// True if something may sleep while nothing is in flight: no point with few requests in flight tells.
     pub(super) may_sleep: bool,
-    /// Whether the time of the thread is the user's, or follows from saturated reads.
+    /// True if the time of the thread is the user's, or follows from saturated reads.
     pub(super) thread_is_known: bool,
     /// Notes on points that were not used despite their appearance, and on open questions.
     pub(super) notes: Vec<String>,

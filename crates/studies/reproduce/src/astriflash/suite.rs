@@ -89,7 +89,7 @@ pub(super) struct Suite {
     theta: Option<&'static str>,
     /// Overrides of single systems.
     sets: Sets,
-    /// Whether flash takes fixed times, whatever the load, instead of being planes with queues.
+    /// True if flash takes fixed times, whatever the load, instead of being planes with queues.
     fixed: bool,
     /// Fig. 1 with the programs' skew, once it has been drawn.
     pub(super) curve: Arc<OnceLock<Vec<f64>>>,

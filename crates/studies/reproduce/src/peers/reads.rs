@@ -16,7 +16,7 @@ struct Setting {
     overrides: &'static [&'static str],
     /// Name in the table.
     device: &'static str,
-    /// Whether the device is empty, as MQSim's is; else every page that is read has been written in order.
+    /// True if the device is empty, as MQSim's is; else every page that is read has been written in order.
     empty: bool,
     rule: Rule,
     note: &'static str,

@@ -18,7 +18,7 @@ impl<'a> Room<'a> {
         Room { sms, has }
     }
 
-    /// Whether a multiprocessor has room.
+    /// Returns whether a multiprocessor has room.
     #[inline]
     fn has(&self, sm: u16) -> bool {
         (self.has)(sm)

@@ -11,14 +11,14 @@ use std::ops::Range;
 /// Application as seen by a scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppView {
-    /// Whether it has a kernel with a block that has not ended.
+    /// True if the application has a kernel with a block that has not ended.
     pub kernel: bool,
-    /// Whether it is held: none of its blocks may begin.
+    /// True while the application is held: none of its blocks may begin.
     pub held: bool,
 }
 
 impl AppView {
-    /// Whether its kernel can use the multiprocessors.
+    /// Returns whether its kernel can use the multiprocessors.
     #[inline]
     fn works(&self) -> bool {
         self.kernel && !self.held
@@ -37,7 +37,7 @@ pub enum Admitted {
 }
 
 impl Admitted {
-    /// Whether an application's blocks may be taken.
+    /// Returns whether an application's blocks may be taken.
     #[inline]
     pub fn has(self, app: usize) -> bool {
         match self {
@@ -108,7 +108,7 @@ pub trait KernelScheduler {
 struct Turns {
     owner: usize,
     kernels: u32,
-    /// Whether the turn is over: the next application that works is the owner.
+    /// True if the turn is over: the next application that works is the owner.
     over: bool,
 }
 

@@ -73,7 +73,7 @@ fn a_buffer_that_keeps_no_reads_has_no_line_for_them() {
 /// Share of a program's time allowed for links, channels and gathering.
 const COST: f64 = 1e-3;
 
-/// Whether it is that many, but for what links, channels and gathering take.
+/// Returns whether the throughput is as expected, apart from the time of links, channels and gathering.
 fn is_exact(got: f64, expected: f64) -> bool {
     (expected * (1.0 - COST)..=expected).contains(&got)
 }
