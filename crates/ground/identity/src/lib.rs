@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Revision of results: a digest of the golden documents. Builds of one revision give the same results.
 pub const RESULTS: &str = env!("NANDSCAPE_RESULTS");
-/// How results compare with those of the last release.
+/// Comparison of results with those of the last release.
 pub const CHANGE: &str = env!("NANDSCAPE_CHANGE");
 
 /// Commit of the front end, once it has said so.

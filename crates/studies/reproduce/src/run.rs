@@ -331,7 +331,7 @@ mod tests {
         }
     }
 
-    /// Where a state that was not there is put.
+    /// Place for a missing state.
     struct Slot<'a> {
         memory: &'a Memory,
         digest: String,

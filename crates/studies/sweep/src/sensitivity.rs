@@ -50,7 +50,7 @@ pub struct Side {
     /// (value - base) / |base|.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative: Option<f64>,
-    /// Why the machine cannot be run with the value.
+    /// Reason why the machine cannot run with the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
@@ -67,7 +67,7 @@ impl Effect {
         self.width() >= MOVES
     }
 
-    /// Why no value next to the key's can be run; none if one can.
+    /// Returns the reason why no value next to the key's can be run; none if one can.
     pub fn refused(&self) -> Option<&str> {
         let sides = [&self.with_less, &self.with_more];
         let is_known = sides.iter().any(|side| side.value.is_some());

@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<bool, Fault> {
 /// Poll interval for a program that produces no output.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How a program ended.
+/// End of a program.
 enum End {
     Itself(ExitStatus),
     Limit(u64),

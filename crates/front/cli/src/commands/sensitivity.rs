@@ -17,7 +17,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use sweep::{Effect, Sensitivity, Side, plans, sensitivity};
 
-/// What the command prints, and how to choose.
+/// Help text: the output of the command, and how to choose.
 const HELP: &str = "\
 Each number of the spec is divided and multiplied by the factor, one key at a time; every change is a run of its own.
 Changes under 0.5 % count as no effect.

@@ -312,7 +312,7 @@ fn bytes_that_are_no_text() {
     trace_refused(&job, &[], &["latin.fio", "UTF-8"]);
 }
 
-/// What a line can say wrongly: the file, the line, the column, what is allowed. `--lenient` skips it, counts it by
+/// A bad line is refused with the file, the line, the column and what is allowed. `--lenient` skips it, counts it by
 /// kind, and says so in the result.
 #[test]
 fn a_line_that_cannot_be() {
@@ -418,7 +418,7 @@ fn a_model_and_a_log_are_named_with_what_to_type() {
     }
     refused(&["trace", "inspect", &log], &["a log of strace", "strace:file="]);
     refused(&["explain", &model], &["an ONNX model", "onnx:file="]);
-    // What is said is what works.
+    // The proposed command works.
     let run = ["run", "pm9a3", "--workload", &format!("strace:file={log}"), "--json"];
     assert_eq!(nandscape(&run).code, Some(0));
 }

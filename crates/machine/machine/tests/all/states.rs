@@ -375,7 +375,7 @@ fn a_server_that_takes_its_memory_finds_what_one_that_fills_it_finds() {
 /// The SHA-256 of the states of this test, as `LAYOUT` 4 has them.
 const FROZEN_MEMORY: (u32, &str) = (4, "79d55a8d478ac82158d042202ee4e6f28bfe454771b85b11edd3f4f1555d211a");
 
-/// As of drives: what another build of the program makes otherwise must have another name.
+/// As of drives: a state that a different build of the program makes differently must have a different name.
 #[test]
 fn a_filled_memory_that_changes_has_another_layout() {
     let mut hash = Sha256::new();

@@ -379,7 +379,7 @@ mod tests {
         near(run(10, &[(Time::ZERO, Time::ZERO, 0)])[0], 1e-12);
     }
 
-    /// What flash brings goes first: 5 of 10 bytes a second for a second, and one core wants all 10.
+    /// Data from flash goes first: 5 of 10 bytes a second for a second, and one core wants all 10.
     #[test]
     fn what_is_carried_for_flash_goes_first() {
         let mut sharing = Sharing::new(1, 10);

@@ -278,7 +278,7 @@ pub(super) struct Work {
     pub(super) dirtied_before: Jiffies,
     /// Pages submitted.
     pub(super) pages: u64,
-    /// True once the batch has had a step.
+    /// True once the work has had a step.
     pub(super) stepped: bool,
 }
 

@@ -27,8 +27,8 @@ struct Axis {
     /// Bound of the mean error.
     bound: f64,
     holds: fn(&Point) -> bool,
-    /// True to take points with more in flight than the drive takes, where the host chooses which request waits; false to
-    /// take the others.
+    /// True to take points with more in flight than the drive takes, where the host chooses which request waits; false
+    /// to take the others.
     beyond: bool,
 }
 

@@ -9,7 +9,7 @@ use rand_distr::{Distribution, LogNormal, Normal, Pareto};
 use rand_pcg::Pcg64;
 use sampling::{Bound, Plan, Profile, Rule};
 
-/// How the draws of a plan came out.
+/// Outcome of the draws of a plan.
 struct Draws {
     /// Share of draws with an error of the total within the bound.
     within: f64,

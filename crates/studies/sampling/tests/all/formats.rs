@@ -222,7 +222,7 @@ fn is_partition(profile: &Profile, plan: &Plan) {
     assert!(times.iter().all(|times| *times == 1));
 }
 
-/// What is read can be sampled, and the selection reads back.
+/// A profile that can be read can be sampled, and the selection reads back.
 fn survives(bytes: &[u8]) {
     let Ok(profile) = read(bytes) else { return };
     assert!(!profile.is_empty() && profile.total_ns().is_finite());

@@ -125,7 +125,7 @@ mod tests {
         entries().filter(|entry| entry.keys.iter().any(|key| key.name == "size"))
     }
 
-    /// What three slots write for 60 jobs, stepped in turn.
+    /// Writes of three slots for 60 jobs, stepped in turn.
     fn run(service: &mut dyn Service) -> Vec<Op> {
         let mut tape = Vec::new();
         let (mut next, mut running) = (0..60, [false; 3]);

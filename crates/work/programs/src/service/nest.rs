@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// What a job writes, alone.
+    /// Writes of one job, alone.
     fn job(service: &mut dyn Service, number: u64) -> Vec<Op> {
         let mut tape = Vec::new();
         service.start(5, number);

@@ -317,7 +317,7 @@ pub(super) enum Place {
     Unneeded,
     /// No place of its set is available yet.
     None,
-    /// This place, once the page in it has been read out.
+    /// Place with this number, once the page in it has been read out.
     Of(u32),
 }
 
