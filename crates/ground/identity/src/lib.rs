@@ -1,4 +1,4 @@
-//! Which nandscape this is: its version, the commit it was built from, and the revision of its results.
+//! Identity of a build: version, commit, and the revision of its results.
 //!
 //! * Knows the golden documents' digest, which changes whenever results do, and the commit that a front end has told it.
 //! * Does not know how a result comes about.
