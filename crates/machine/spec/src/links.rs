@@ -152,7 +152,7 @@ impl Link {
         match id.kind {
             Kind::Memory => spec.memory[id.number].spec.has_link(self.key).map(|()| Need::Always),
             Kind::Swap if spec.swap[id.number].spec.backing != SwapBacking::device => {
-                Err("paging asks a drive with `backing = \"device\"` only")
+                Err("paging uses a drive only with `backing = \"device\"`")
             }
             _ => Ok(self.need),
         }
@@ -304,12 +304,8 @@ fn meant(
         _ if link.many => Ok(fitting),
         _ => {
             let names: Vec<String> = fitting.iter().map(|id| spec.name_of(*id).to_owned()).collect();
-            let what = format!(
-                "`{}.{}` is left out, and {} parts could be meant",
-                declared.table,
-                link.key,
-                names.len()
-            );
+            let what =
+                format!("`{}.{}` is not set, and {} parts qualify", declared.table, link.key, names.len());
             let mut fault = resolved.diagnose(&declared.table, what).allowed("", names.clone());
             fault.beside = names.last().map(|name| Box::new(resolved.place(name)));
             Err(fault)

@@ -74,7 +74,7 @@ impl WarmupPolicy {
             return Err(SpecError::new("warmup.detected.until", what).help("give `50%`"));
         }
         if from > until {
-            let what = format!("a warm-up of at least {from} and at most {until} of the jobs");
+            let what = format!("the warm-up takes at least {from} of the jobs, but at most {until}");
             return Err(SpecError::new("warmup.detected.from", what).help("set it to at most `until`"));
         }
         Ok(())

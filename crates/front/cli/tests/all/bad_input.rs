@@ -370,7 +370,7 @@ fn traces_that_are_none() {
     trace_refused(&blank, &[], &["the trace is empty", "blank.trace:1"]);
     let prose = file(folder.path(), "prose.trace", "It was the best of times,\nit was the worst of times.\n");
     trace_refused(&prose, &[], &["prose.trace"]);
-    trace_refused("no/such.trace", &[], &["No such file", "--> no/such.trace", "is the path right?"]);
+    trace_refused("no/such.trace", &[], &["No such file", "--> no/such.trace", "check the path"]);
     trace_refused(
         &folder.path().display().to_string(),
         &[],

@@ -167,7 +167,7 @@ fn what_cannot_be_fitted_is_one_diagnostic() {
     let text = file(folder.path(), "text.json", "fio-3.33\n");
     let cases: [(&[&str], &str); 11] = [
         (&[&one, &other], "of 2 drives"),
-        (&[&one, &namesake], "these are not of one drive in one state"),
+        (&[&one, &namesake], "these are not from one drive in one state"),
         (&[&arm], "that is not an SSD"),
         (&[&no_size], "block size"),
         (&[&no_depth], "depth"),

@@ -314,14 +314,14 @@ fn files_that_cannot_be() {
         ),
         (
             "[set]\nflash.geometry.ways = [1]\n[[zip]]\nflash.geometry.ways = [1]",
-            "varies already",
+            "already varies",
             "s.toml:6:",
         ),
         ("metrics = [\"io.all.iop\"]", "did you mean `io.all.iops`", "s.toml:3:"),
         ("warmup = \"soon\"", "--warmup takes", "s.toml:3:"),
         (
             "[set]\nflash.ftl.mapping = [\"table\"]\n[[zip]]\nflash.ftl.mapping.demand.capacity = [\"1MiB\"]",
-            "varies already, with `flash.ftl.mapping`",
+            "already varies, with `flash.ftl.mapping`",
             "s.toml:6:",
         ),
         // Values that the key refuses, alone or beside others, at the value.

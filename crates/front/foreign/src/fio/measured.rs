@@ -93,13 +93,15 @@ fn drive_of(device: &str) -> &str {
 fn refuse_drives(drives: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
     for (drive, file) in drives {
         if let Some((_, what)) = NO_DRIVES.iter().find(|(begin, _)| drive.starts_with(begin)) {
-            return Err(Diagnostic::new(format!("{file} is of `{drive}`, which is not a drive: {what}"))
-                .help("a fit needs measurements of one drive, without the page cache (`direct=1`)"));
+            return Err(Diagnostic::new(format!(
+                "{file} was measured on `{drive}`, which is not a drive: {what}"
+            ))
+            .help("a fit needs measurements of one drive, without the page cache (`direct=1`)"));
         }
     }
     if drives.len() > 1 {
         let named: Vec<String> = drives.iter().map(|(drive, file)| format!("{drive} ({file})")).collect();
-        let what = format!("these results are of {} drives: {}", drives.len(), named.join(", "));
+        let what = format!("these results are from {} drives: {}", drives.len(), named.join(", "));
         return Err(
             Diagnostic::new(what).help("fit one drive at a time; partitions of one drive count as one")
         );

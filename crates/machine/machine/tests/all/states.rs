@@ -277,7 +277,7 @@ fn a_head_that_promises_something_else_is_refused() {
     };
     refused(
         &|head| _ = head["states"].as_array_mut().expect("a list").pop(),
-        "more data than its head lists",
+        "more data than its header lists",
     );
     refused(&|head| head["states"][0]["bytes"] = u64::MAX.into(), "it has fewer than");
     let twice = |head: &mut Value| {
@@ -285,7 +285,7 @@ fn a_head_that_promises_something_else_is_refused() {
         head["states"].as_array_mut().expect("a list").push(one);
     };
     refused(&twice, "it has fewer than");
-    refused(&|head| head["states"] = 7.into(), "its head is malformed");
+    refused(&|head| head["states"] = 7.into(), "its header is malformed");
     refused(
         &|head| head["version"] = "0.0.1 (states 1)".into(),
         "saved by version 0.0.1 (states 1); this is",

@@ -181,7 +181,7 @@ fn idle<'p>(points: &[&'p Point]) -> Result<&'p Point, Diagnostic> {
     let took = as_time(measure, figure);
     let (least, most) = FLASH;
     if took < least {
-        return Err(Diagnostic::new(format!("{}: a random read takes {took:.1} us, less than the sensing of flash", idle.place))
+        return Err(Diagnostic::new(format!("{}: a random read takes {took:.1} us, less than flash takes to sense a page", idle.place))
             .help("such reads come from memory: bypass the page cache (`direct=1`), and read more of the drive than a buffer holds, written before"));
     }
     if took > most {

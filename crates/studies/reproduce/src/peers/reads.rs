@@ -191,6 +191,6 @@ fn limit_rows(id: &str, depth: u32, context: &Context<'_>) -> Result<Vec<Row>, D
     let share = 100.0 * ran.bytes_per_s(IoOp::Read) / 4096.0 * SERVICE_NS * 1e-9 / DIES;
     let row = Row::new(id, "%", LEAST, share, Rule::AtLeast)
         .place("D16, single-plane random reads: share of 32 dies / (command + tR + data out), 576,940 IOPS")
-        .note(format!("{job}; D16 as it is shipped, commands before data; MQSim comes to 85 %, because data before commands makes dies work in step"));
+        .note(format!("{job}; D16 as it is shipped, commands before data; MQSim reaches 85 %, because data before commands makes dies work in step"));
     Ok(vec![row])
 }
