@@ -339,7 +339,8 @@ fn circles(spec: &Spec, resolved: &Resolved) -> Result<(), Diagnostic> {
         None => Ok(()),
         Some(id) => {
             let name = spec.name_of(id);
-            Err(resolved.diagnose(name, format!("`{name}` asks itself, directly or by other parts")))
+            Err(resolved
+                .diagnose(name, format!("`{name}` depends on itself, directly or through other parts")))
         }
     }
 }

@@ -444,8 +444,7 @@ fn lay_out(named: &[Named], options: &WorkloadOptions) -> Result<Layout, Diagnos
 }
 
 fn from_jobs(jobs: &fio::Jobs, layout: &Layout, options: &WorkloadOptions) -> Result<Requests, Diagnostic> {
-    let inert =
-        |o: &fio::InertOption| format!("{}: `{}` changes nothing here: {}", o.job, o.option, o.reason);
+    let inert = |o: &fio::InertOption| format!("{}: `{}` has no effect here: {}", o.job, o.option, o.reason);
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
     warnings.extend(jobs.notes.warnings.iter().cloned());
     let ways = jobs.ways(options.kernel.is_some())?;

@@ -175,7 +175,7 @@ pub(crate) const fn arrival_parameters(rate: &'static str) -> [Parameter; 6] {
             what: "mean time between an answer and the client's next request, exponential (closed)",
             default: "0s",
             range: Range::Span(Time::ZERO, HOUR),
-            source: "ab and sysbench do not think",
+            source: "ab and sysbench have no think time",
         },
         Parameter {
             name: "threads",
