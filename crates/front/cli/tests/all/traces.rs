@@ -424,12 +424,12 @@ fn a_file_that_is_no_workload_says_what_it_is() {
         ("dram-only", &pin, "by a Pin tool"),
         ("d16", &pin, "by a Pin tool"),
         ("dram-only", &prose, "not a known workload"),
-        ("dram-only", &requests, "needs a flash device"),
+        ("dram-only", &requests, "consists of block requests"),
     ] {
         let done = nandscape(&["run", system, "--workload", path]);
         assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{}", done.stderr);
         assert!(done.stderr.contains(said), "{said} not in {}", done.stderr);
-        assert_eq!(done.stderr.contains("needs a flash device"), path == &requests, "{}", done.stderr);
+        assert_eq!(done.stderr.contains("consists of block requests"), path == &requests, "{}", done.stderr);
     }
     // What its help says makes a program of it.
     let list = file(folder.path(), "list", "l 0x7fff1234 1\ns 0x7fff1238 1\n".repeat(50));

@@ -228,8 +228,8 @@ mod tests {
         let fault = |files: &[(String, Vec<u8>)]| measured(files).unwrap_err().one_line();
         let of = |device: &str| file("f.json", &[job("a", &on(device), 1e3, 80.0)], &[]);
         let two = [of("/dev/nvme0n1"), ("g.json".to_owned(), of("/dev/nvme1n1").1)];
-        assert!(fault(&two).contains("of 2 drives: nvme0n1 (f.json), nvme1n1 (g.json)"), "{}", fault(&two));
-        assert!(fault(&[of("/dev/sda:/dev/sdb")]).contains("of 2 drives"));
+        assert!(fault(&two).contains("from 2 drives: nvme0n1 (f.json), nvme1n1 (g.json)"), "{}", fault(&two));
+        assert!(fault(&[of("/dev/sda:/dev/sdb")]).contains("from 2 drives"));
         assert!(fault(&[of("/dev/nullb0")]).contains("`nullb0`, which is not a drive"));
         let below =
             file("f.json", &[job("a", &on("/mnt/x/file"), 1e3, 80.0)], &["md0", "nvme0n1", "nvme1n1"]);

@@ -409,7 +409,7 @@ fn reaches_flash(options: &WorkloadOptions) -> Result<(), Diagnostic> {
     if options.capacity > 0 {
         return Ok(());
     }
-    Err(Diagnostic::new("this workload needs a flash device that a host reaches, and the system has none").help(
+    Err(Diagnostic::new("this workload consists of block requests, but the system has no flash device that a host reaches").help(
         "give a program of a GPU or of a server, or use a system with the tables `flash`, `host` and `precondition`",
     ))
 }
