@@ -77,9 +77,9 @@ impl HostSoftware {
 pub struct Sim {
     /// Whether stages without contention are folded into one event.
     pub fold: bool,
-    /// True if a shadow follows the data of every unit and checks every read. Costs memory and time.
+    /// Whether a shadow follows the data of every unit and checks every read. Costs memory and time.
     pub shadow: bool,
-    /// True if the causes of slow requests' waits are recorded, as `io.*.tail` and `io.slowest` of the result; on if
+    /// Whether the causes of slow requests' waits are recorded, as `io.*.tail` and `io.slowest` of the result; on if
     /// left out. Costs a few per cent of the run's time.
     #[serde(default = "on", skip_serializing_if = "is_on")]
     #[schemars(extend("default" = true))]

@@ -95,7 +95,7 @@ pub struct WarmupResult {
     pub method: &'static str,
     /// Jobs that ended before the window.
     pub jobs: u64,
-    /// True if the jobs were steady at the start of the window; null without detection.
+    /// Whether the jobs were steady at the start of the window; null without detection.
     pub detected: Option<bool>,
 }
 

@@ -69,7 +69,7 @@ pub struct Document {
     pub version: &'static str,
     /// Workloads as given.
     pub workload: Vec<String>,
-    /// True if every check passed and no work was left, apart from what `sim.until` cut off; always false for a
+    /// Whether every check passed and no work was left, apart from what `sim.until` cut off; always false for a
     /// `partial` run.
     pub ok: bool,
     /// Whether the run was ended early, other than by `sim.until`.

@@ -222,7 +222,7 @@ pub struct Report {
     pub drive_writes: f64,
     /// Units programmed per unit written in the last window of overwrites; null if nothing was overwritten.
     pub write_amplification: Option<f64>,
-    /// True if write amplification became steady; null if the state does not require it.
+    /// Whether write amplification became steady; null if the state does not require it.
     pub steady: Option<bool>,
 }
 

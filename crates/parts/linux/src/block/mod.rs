@@ -132,7 +132,7 @@ pub struct BlockSpec {
     /// KiB where it consists of single pages, megabytes after a boot.
     #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "8MiB", "x-multiple-of" = "4KiB"))]
     pub contiguous: Bytes,
-    /// True if adjacent bios and requests are merged.
+    /// Whether adjacent bios and requests are merged.
     pub merges: bool,
     /// Target for the lowest read latency of a window; write-back is throttled above it. Zero disables throttling.
     #[schemars(extend("x-maximum" = "10s"))]

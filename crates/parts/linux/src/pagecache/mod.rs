@@ -394,7 +394,7 @@ pub struct PageCacheSpec {
     pub readahead: ReadAheadPolicy,
     /// Eviction policy under memory pressure.
     pub reclaim: ReclaimPolicy,
-    /// True if a reclaimed page leaves a shadow entry, so that a refault is detected (`mm/workingset.c`).
+    /// Whether a reclaimed page leaves a shadow entry, so that a refault is detected (`mm/workingset.c`).
     pub workingset: bool,
     /// Memory below which tasks reclaim themselves (`vm.min_free_kbytes`). Default: `calculate_min_free_kbytes` of the
     /// memory size.

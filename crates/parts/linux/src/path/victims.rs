@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VictimizationSpec {
-    /// True if the host announces how many pages it is about to write.
+    /// Whether the host announces how many pages it is about to write.
     pub announce: bool,
     /// Dirty ratios while a drive's buffer is full; if omitted, a full buffer has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,7 +21,7 @@ pub struct Params {
     /// Batches of reads that may pass waiting writes.
     #[schemars(range(max = 65_536))]
     pub writes_starved: u32,
-    /// True if a bio may join a request at the front.
+    /// Whether a bio may join a request at the front.
     pub front_merges: bool,
     /// Tags of each word of a queue's tags available to writes and asynchronous reads. Default: three quarters of the
     /// queue's requests, which has no effect if a word has fewer.

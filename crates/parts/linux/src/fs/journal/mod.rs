@@ -378,11 +378,11 @@ config::policies! {
 pub struct FsSpec {
     /// Contents of the journal.
     pub data: JournalMode,
-    /// True if blocks are allocated at write-back instead of at the write to the page cache.
+    /// Whether blocks are allocated at write-back instead of at the write to the page cache.
     pub delalloc: bool,
     /// Whether new blocks are marked as unwritten until their data are on the drive. Never without delayed allocation.
     pub dioread_nolock: bool,
-    /// True if a file that was truncated to zero and rewritten is written back when it is closed.
+    /// Whether a file that was truncated to zero and rewritten is written back when it is closed.
     pub auto_da_alloc: bool,
     /// Maximum time until a transaction commits.
     #[schemars(extend("x-minimum" = "1ms", "x-maximum" = "900s"))]
