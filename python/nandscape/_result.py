@@ -211,7 +211,7 @@ class Result(Node):
         """Returns a row per request, in order of completion, warm-up included; the run must have had ``requests=True``.
 
         Times are in nanoseconds, ``offset`` and ``bytes`` in bytes. ``flow`` is the number of the stream. With
-        ``requests="waits"`` there are also the time before each milestone (``die_wait_ns`` …, ``host_ns``: they sum to the latency), who was in
+        ``requests="waits"`` there are also the time before each milestone (``die_wait_ns`` …, ``host_ns``: they sum to the latency), what was in
         the way longest (``blocked_by``), and the die and channel of the operation that was waited for last; missing of a request whose
         target gives no account.
         """

@@ -183,7 +183,7 @@ def _fetched(future: Future[str], _: Task) -> Result:
 
 @contextlib.contextmanager
 def _executor(on: str | Executor) -> Iterator[Executor]:
-    """Executor of remote runs; a Dask client is closed when it is no longer needed."""
+    """Executor of remote runs; a Dask client is closed after its last use."""
     if isinstance(on, Executor):
         yield on
         return

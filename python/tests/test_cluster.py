@@ -163,7 +163,7 @@ def test_an_interrupt_cancels_what_runs_there(cluster: Any, tmp_path: Path) -> N
         if points() == 0:
             return
         time.sleep(0.1)
-    raise AssertionError("runs go on that nobody waits for")
+    raise AssertionError("runs go on whose result is not awaited")
 
 
 def test_a_damaged_state_is_made_again_as_here(cluster: Any, tmp_path: Path) -> None:

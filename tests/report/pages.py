@@ -1,7 +1,7 @@
 """Draws pages of the documents beside this file in headless Chromium, and looks at them.
 
 `pages.py NANDSCAPE` compares; `pages.py NANDSCAPE --keep` writes the pictures that it would compare with; `--readme FOLDER` writes those of the
-README. Nothing is fetched: Chromium must be there, otherwise everything is left out, and that is said.
+README. Nothing is fetched: Chromium must be there, otherwise everything is left out, with a note.
 """
 
 import base64

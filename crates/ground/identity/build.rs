@@ -33,7 +33,7 @@ fn digest(folder: &Path) -> String {
     format!("{:08x}", hash >> 32)
 }
 
-/// Whether results differ from the last release, by the section `Unreleased`.
+/// Returns whether results differ from the last release, by the section `Unreleased`.
 fn change(changelog: &str) -> String {
     let mut sections = changelog.split("\n## ").skip(1);
     let open = sections.next().unwrap_or_default();

@@ -34,7 +34,7 @@ use std::sync::LazyLock;
 /// Text of `--version`.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NANDSCAPE_COMMIT"), ")");
 
-/// The same with the revision of its results.
+/// Text of `--version` with the revision of the results.
 static LONG_VERSION: LazyLock<String> =
     LazyLock::new(|| format!("{VERSION}\nresults {}: {}", identity::RESULTS, identity::CHANGE));
 

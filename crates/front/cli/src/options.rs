@@ -95,7 +95,7 @@ impl PlanArgs {
     }
 }
 
-/// How traces are read.
+/// Options of reading traces.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct TraceArgs {
     /// Trace format; detected from content if left out

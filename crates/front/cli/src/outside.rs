@@ -10,7 +10,7 @@ pub(crate) use ::outside::{Clocks, peak_rss};
 /// Stop flag, set by the first signal to end (interrupt, termination, hang-up). The second signal ends the process.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Whether a result exists that a signal must not lose.
+/// True if a result exists that a signal must not lose.
 static RESULT: AtomicBool = AtomicBool::new(false);
 
 /// Exit status of a command that was interrupted without a result: work was left undone.

@@ -171,7 +171,7 @@ struct Live<'s> {
     taken: usize,
     /// Columns, known from the first run with metrics.
     view: Option<(View, Vec<usize>)>,
-    /// Whether the metrics missing in the first run were reported.
+    /// True if the metrics missing in the first run were reported.
     told: bool,
 }
 

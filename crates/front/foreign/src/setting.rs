@@ -188,8 +188,10 @@ pub(crate) fn shorten(faults: &mut Vec<Diagnostic>) {
     if more > 0 {
         let place = faults[TOLD].place.take();
         faults.truncate(TOLD);
-        faults
-            .push(Diagnostic { place, ..Diagnostic::new(format!("{more} more of the kind, from here on")) });
+        faults.push(Diagnostic {
+            place,
+            ..Diagnostic::new(format!("{more} more of this kind, starting here"))
+        });
     }
 }
 
@@ -216,7 +218,7 @@ fn is_on(text: &str) -> Option<bool> {
 
 fn check(setting: &Setting, text: &str) -> Result<(), Diagnostic> {
     let name = setting.name;
-    let wrong = |what: String| Err(Diagnostic::new(format!("`{name}` is `{text}`, and must be {what}")));
+    let wrong = |what: String| Err(Diagnostic::new(format!("`{name}` is `{text}`, but must be {what}")));
     match setting.kind {
         Kind::Whole(low, high) => match text.parse::<u64>() {
             Ok(number) if (low..=high).contains(&number) => Ok(()),
@@ -227,7 +229,7 @@ fn check(setting: &Setting, text: &str) -> Result<(), Diagnostic> {
             _ => wrong(format!("a number from {low} to {high}")),
         },
         Kind::Flag if is_on(text).is_none() => {
-            Err(Diagnostic::new(format!("`{name}` is `{text}`, and must be yes or no"))
+            Err(Diagnostic::new(format!("`{name}` is `{text}`, but must be yes or no"))
                 .allowed(text, ["true", "false"]))
         }
         Kind::Word(words) if !words.iter().any(|word| word.eq_ignore_ascii_case(text)) => {

@@ -83,7 +83,7 @@ impl<S> Apart<S> {
 }
 
 impl<S> Drop for Apart<S> {
-    /// Stops the current job: its result is no longer awaited.
+    /// Stops the current job: nothing waits for its result.
     fn drop(&mut self) {
         self.stop();
     }

@@ -168,7 +168,7 @@ pub(crate) struct ThreadView {
     /// Current time.
     #[pyo3(get)]
     now: f64,
-    /// Whether a new job is waiting and a thread can run it.
+    /// True if a new job is waiting and a thread can run it.
     #[pyo3(get)]
     new: bool,
     /// Halted jobs in the order of halting: the time of halting, and whether the core knows that the page has arrived.
@@ -177,7 +177,7 @@ pub(crate) struct ThreadView {
     /// Measured response time of flash; `None` before the first response.
     #[pyo3(get)]
     response: Option<f64>,
-    /// Whether the oldest job has been halted for that time.
+    /// True if the oldest job has been halted for that time.
     #[pyo3(get)]
     due: bool,
 }

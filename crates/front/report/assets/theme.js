@@ -1,4 +1,4 @@
-// Colours that are told apart with any kind of sight, as far as so many can be: the first eight after M. Okabe and K. Ito.
+// Colours that are told apart with any kind of sight, as far as a set of this size can be: the first eight after M. Okabe and K. Ito.
 const COLOURS = {
   light: [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#5b5b5b", "#6f4fa0", "#b0b000", "#7fc97f", "#a6192e", "#004d66",

@@ -29,7 +29,7 @@ pub struct Comparison {
     pub spec: Vec<Difference>,
     /// Metrics that differ, by key.
     pub metrics: Vec<Difference>,
-    /// Whether either result was measured on a real drive and so has no spec.
+    /// True if either result was measured on a real drive and so has no spec.
     #[serde(skip)]
     pub measured: bool,
 }
@@ -62,7 +62,7 @@ pub struct Moved {
 }
 
 impl Difference {
-    /// Both values as people read them: with a scaled unit for metrics.
+    /// Returns both values as people read them: with a scaled unit for metrics.
     pub fn shown(&self) -> [String; 2] {
         let unit = Unit::of_key(&self.key);
         [&self.a, &self.b].map(|value| match value {

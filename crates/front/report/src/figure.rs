@@ -55,7 +55,7 @@ pub(crate) struct Axis<'a> {
     pub(crate) name: &'a str,
     /// Unit of the values.
     pub(crate) unit: Unit,
-    /// Whether the axis is logarithmic.
+    /// True if the axis is logarithmic.
     pub(crate) log: bool,
 }
 
@@ -70,9 +70,9 @@ pub(crate) struct Curve {
     pub(crate) name: String,
     pub(crate) x: Vec<f64>,
     pub(crate) y: Vec<Option<f64>>,
-    /// Whether the curve is drawn in steps: each value holds up to the next.
+    /// True if the curve is drawn in steps: each value holds up to the next.
     pub(crate) steps: bool,
-    /// Whether points are drawn as well as the line.
+    /// True if points are drawn as well as the line.
     pub(crate) points: bool,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn lines(x: &Axis<'_>, y: &Axis<'_>, curves: &[Curve]) -> Value {
 pub(crate) struct Part {
     pub(crate) name: String,
     pub(crate) values: Vec<f64>,
-    /// Whether the segment is invisible and only offsets those after it.
+    /// True if the segment is invisible and only offsets those after it.
     pub(crate) hidden: bool,
 }
 

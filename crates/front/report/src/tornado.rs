@@ -9,7 +9,7 @@ use crate::page::{Page, Text, list, paragraph};
 pub struct Bar {
     /// Key of the spec.
     pub key: String,
-    /// Its value.
+    /// Current value.
     pub now: String,
     /// The smaller value, and the relative change of the metric with it.
     pub less: (String, Option<f64>),

@@ -15,7 +15,7 @@ fn page(document: Value) -> String {
     report::run(&run_of(document), None)
 }
 
-/// What stands between two texts, again and again.
+/// Texts between two texts, again and again.
 fn between<'p>(page: &'p str, from: &'p str, to: &'p str) -> impl Iterator<Item = &'p str> {
     page.split(from).skip(1).filter_map(move |rest| rest.split(to).next())
 }

@@ -20,7 +20,7 @@ pub(super) struct Event {
     pub(super) to: Time,
     /// Index of the event's name.
     pub(super) name: u32,
-    /// Whether other events of the track may overlap it.
+    /// True if other events of the track may overlap it.
     pub(super) overlaps: bool,
     /// Event that it waited for: its track, and the time when it began.
     pub(super) joins: Option<(Track, Time)>,

@@ -41,7 +41,7 @@ pub(super) struct Record {
     /// Latest events, until the slowest request is known.
     latest: VecDeque<Event>,
     slowest: Option<(Time, (Time, Time))>,
-    /// Events around the slowest request that are no longer among the latest.
+    /// Events around the slowest request that have left `latest`.
     around: Vec<Event>,
     /// Number of events around it that were dropped before it was known to be the slowest.
     lost: u64,

@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn short_texts_are_quoted_whole() {
         assert_eq!(clip("é".repeat(100).as_str()), "é".repeat(100));
-        assert_eq!(clip_quotes("`a` is no \"b\" but `"), "`a` is no \"b\" but `");
+        assert_eq!(clip_quotes("`a` is not \"b\" but `"), "`a` is not \"b\" but `");
     }
 
     #[test]

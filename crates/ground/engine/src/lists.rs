@@ -105,7 +105,7 @@ impl<T: Copy> Lists<T> {
     }
 }
 
-// A set of small numbers, searched as a ring for the next member: who is ready, which queue is not empty.
+// A set of small numbers, searched as a ring for the next member: a ready one, a queue that is not empty.
 
 /// Set of numbers below a bound, as bits, with a summary bit for each non-zero word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

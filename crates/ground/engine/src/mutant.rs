@@ -155,7 +155,7 @@ mutants! {
         WriteAsRead,
         /// A row of DRAM is opened without closing the previous one.
         FreePrecharge,
-        /// Both pages of an exchange are written to their old frames.
+        /// An exchange writes both pages to their old frames.
         UnmovedPage,
         /// Pages have moved to new frames, but the table keeps the old ones.
         StaleTable,

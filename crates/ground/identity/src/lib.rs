@@ -1,4 +1,4 @@
-//! Which nandscape this is: its version, the commit it was built from, and the revision of its results.
+//! Identity of a build: version, commit, and the revision of its results.
 //!
 //! * Knows the golden documents' digest, which changes whenever results do, and the commit that a front end has told it.
 //! * Does not know how a result comes about.
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Revision of results: a digest of the golden documents. Builds of one revision give the same results.
 pub const RESULTS: &str = env!("NANDSCAPE_RESULTS");
-/// How results compare with those of the last release.
+/// Comparison of results with those of the last release.
 pub const CHANGE: &str = env!("NANDSCAPE_CHANGE");
 
 /// Commit of the front end, once it has said so.

@@ -225,7 +225,7 @@ impl Beside {
         })
     }
 
-    /// Creates the file and records its name in one step, so that no interrupt comes between.
+    /// Creates the file and records its name in one step, which an interrupt cannot split.
     fn made(
         place: &Path,
         path: PathBuf,

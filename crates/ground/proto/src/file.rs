@@ -128,14 +128,14 @@ pub enum Call {
         fd: Fd,
         /// Any byte of the page.
         offset: u64,
-        /// Whether it is a store.
+        /// True for a store.
         write: bool,
     },
     /// `fsync`, or `fdatasync`.
     Sync {
         /// Descriptor.
         fd: Fd,
-        /// Whether it is `fdatasync`.
+        /// True for `fdatasync`.
         data_only: bool,
     },
     /// `sync_file_range`.

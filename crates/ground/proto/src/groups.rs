@@ -29,7 +29,7 @@ pub enum Ask {
         tag: u32,
         /// Groups of the section.
         groups: Groups,
-        /// Whether it is for writes.
+        /// True for writes.
         write: bool,
     },
     /// Releases a lock, whether it is held or still waits. Not answered.

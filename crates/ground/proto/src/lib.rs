@@ -30,7 +30,7 @@ pub struct Probe {
     pub tile: u16,
     /// First byte of the line, physical.
     pub address: u64,
-    /// Whether the core must give up the line; otherwise it may keep a shared copy.
+    /// True if the core must give up the line; otherwise it may keep a shared copy.
     pub invalidate: bool,
 }
 
@@ -39,8 +39,8 @@ pub struct Probe {
 pub struct Probed {
     /// Probe.
     pub probe: Probe,
-    /// Whether the line was present.
+    /// True if the line was present.
     pub found: bool,
-    /// Whether the line was dirty: the answer carries the line.
+    /// True if the line was dirty: the answer carries the line.
     pub dirty: bool,
 }

@@ -161,9 +161,9 @@ pub struct MemCommand {
     pub page: u64,
     /// Lines of the page: bit `n` is line `n` from its beginning.
     pub lines: u64,
-    /// Whether the lines are stored.
+    /// True if the lines are stored.
     pub write: bool,
-    /// Whether a request of a core waits for it, so that its milestones count. False for prefetches and write-backs.
+    /// True if a request of a core waits for it, so that its milestones count. False for prefetches and write-backs.
     pub demand: bool,
     /// Application.
     pub app: u8,

@@ -33,11 +33,11 @@ pub struct PlannedArray {
     pub name: String,
     /// Size in bytes.
     pub bytes: u64,
-    /// Whether its contents are in a file before the program starts.
+    /// True if the contents are in a file before the program starts.
     pub is_given: bool,
-    /// Whether all instances of the program may read the same file, since the array is never written.
+    /// True if all instances of the program may read the same file, since the array is never written.
     pub is_shared: bool,
-    /// Whether its contents must be in a file when the program ends.
+    /// True if the contents must be in a file when the program ends.
     pub is_kept: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct Plan {
     pub program: u32,
     /// Arrays of the program.
     pub arrays: Vec<PlannedArray>,
-    /// Whether transfers before a step may overlap with the step before it, which does not use their data.
+    /// True if transfers before a step may overlap with the step before it, which does not use their data.
     pub ahead: bool,
     /// Actions in order.
     pub actions: Vec<Action>,

@@ -77,7 +77,7 @@ impl Meter {
         if from >= self.latest_start {
             self.windows[at] += energy;
         } else {
-            // In two parts, so that no product overflows: the share of each picosecond, and the remainder.
+            // In two parts, to keep products from overflowing: the share of each picosecond, and the remainder.
             let whole = u128::from(to - from);
             let (each, left) = (energy / whole, energy % whole);
             self.divide(from, to, |part| each * u128::from(part) + left * u128::from(part) / whole);

@@ -248,8 +248,8 @@ impl<const N: usize> Tail<N> {
     }
 }
 
-/// Returns whether a value of a sampled row is in the sample: decided by its number, spread so that no periodic pattern
-/// of values interferes.
+/// Returns whether a value of a sampled row is in the sample: decided by its number, spread to keep periodic patterns
+/// of values from interfering.
 #[inline]
 fn is_sampled(nth: u64) -> bool {
     // Golden ratio: its multiples are spread evenly and never form a cycle.

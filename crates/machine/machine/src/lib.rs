@@ -1,4 +1,4 @@
-//! One machine from a spec: components, wires, running, results.
+//! Simulation of one machine from its spec: components, wires, running, results.
 //!
 //! * Knows every component, and the wires between them; the result document.
 //! * Does not know papers, measurements and the command line: `studies` and `front` ask it.

@@ -15,7 +15,7 @@ pub(super) struct Link {
     pub(super) key: &'static str,
     /// Kinds that it may name.
     pub(super) to: &'static [Kind],
-    /// Whether it may name several parts.
+    /// True if the key may name several parts.
     pub(super) many: bool,
     /// Condition under which it is needed.
     need: Need,
@@ -130,29 +130,29 @@ impl Kind {
         }
     }
 
-    /// Whether several parts may ask one part of this kind.
+    /// Returns whether several parts may ask one part of this kind.
     fn serves_many(self) -> bool {
         matches!(self, Kind::Flash | Kind::Stripe)
     }
 
-    /// Whether a part of this kind works without a part that asks it.
+    /// Returns whether a part of this kind works without a part that asks it.
     fn is_root(self) -> bool {
         matches!(self, Kind::Gpu | Kind::Cpu | Kind::Host | Kind::Accelerator)
     }
 }
 
 impl Link {
-    /// Whether the link is always needed.
+    /// Returns whether the link is always needed.
     pub(super) fn is_always(&self) -> bool {
         self.need == Need::Always
     }
 
-    /// Whether a part of a spec has the link and needs it; `Err` with the reason if it has not.
+    /// Returns whether a part of a spec has the link and needs it; `Err` with the reason if it has not.
     fn need_of(&self, spec: &Spec, id: Id) -> Result<Need, &'static str> {
         match id.kind {
             Kind::Memory => spec.memory[id.number].spec.has_link(self.key).map(|()| Need::Always),
             Kind::Swap if spec.swap[id.number].spec.backing != SwapBacking::device => {
-                Err("paging asks a drive with `backing = \"device\"` only")
+                Err("paging uses a drive only with `backing = \"device\"`")
             }
             _ => Ok(self.need),
         }
@@ -304,12 +304,8 @@ fn meant(
         _ if link.many => Ok(fitting),
         _ => {
             let names: Vec<String> = fitting.iter().map(|id| spec.name_of(*id).to_owned()).collect();
-            let what = format!(
-                "`{}.{}` is left out, and {} parts could be meant",
-                declared.table,
-                link.key,
-                names.len()
-            );
+            let what =
+                format!("`{}.{}` is not set, and {} parts qualify", declared.table, link.key, names.len());
             let mut fault = resolved.diagnose(&declared.table, what).allowed("", names.clone());
             fault.beside = names.last().map(|name| Box::new(resolved.place(name)));
             Err(fault)
@@ -343,7 +339,8 @@ fn circles(spec: &Spec, resolved: &Resolved) -> Result<(), Diagnostic> {
         None => Ok(()),
         Some(id) => {
             let name = spec.name_of(id);
-            Err(resolved.diagnose(name, format!("`{name}` asks itself, directly or by other parts")))
+            Err(resolved
+                .diagnose(name, format!("`{name}` depends on itself, directly or through other parts")))
         }
     }
 }

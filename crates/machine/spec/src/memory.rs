@@ -83,15 +83,15 @@ impl MemorySpec {
         let is_cache = matches!(self, MemorySpec::DramCache(_));
         match (self.asks(), key) {
             (Asks::Drive, "drive") | (Asks::Memory, "memory") => Ok(()),
-            (_, "drive") if is_cache => Err("a DRAM cache uses a drive with `backing = \"device\"` only"),
-            (_, _) if is_cache => Err("a DRAM cache uses a memory with `backing = \"memory\"` only"),
+            (_, "drive") if is_cache => Err("a DRAM cache uses a drive only with `backing = \"device\"`"),
+            (_, _) if is_cache => Err("a DRAM cache uses a memory only with `backing = \"memory\"`"),
             (_, "drive") => Err("this kind of memory uses no drive"),
             _ => Err("this kind of memory uses no other memory"),
         }
     }
 
-    /// Whether a host or an operating system can page into the memory: every address has its own place, and no part is
-    /// behind it.
+    /// Returns whether a host or an operating system can page into the memory: every address has its own place, and no
+    /// part is behind it.
     pub fn is_pageable(&self) -> bool {
         match self {
             MemorySpec::Dram(_) => true,

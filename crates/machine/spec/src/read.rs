@@ -242,7 +242,7 @@ pub(super) fn missing(root: &toml::Table, declared: &[Declared]) -> Vec<Param> {
     found
 }
 
-/// Whether a key is in the table with this name.
+/// Returns whether a key is in the table with this name.
 fn below(key: &str, table: &str) -> bool {
     key.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

@@ -74,7 +74,7 @@ impl WarmupPolicy {
             return Err(SpecError::new("warmup.detected.until", what).help("give `50%`"));
         }
         if from > until {
-            let what = format!("a warm-up of at least {from} and at most {until} of the jobs");
+            let what = format!("the warm-up takes at least {from} of the jobs, but at most {until}");
             return Err(SpecError::new("warmup.detected.from", what).help("set it to at most `until`"));
         }
         Ok(())
@@ -116,7 +116,7 @@ pub struct Cut {
     pub by: Warmup,
     /// Completions of requests and ends of jobs before it.
     pub jobs: u64,
-    /// Whether jobs were steady; `None` without detection.
+    /// True if jobs were steady; `None` without detection.
     pub steady: Option<bool>,
 }
 
@@ -142,7 +142,7 @@ impl std::fmt::Display for Warmup {
 }
 
 impl Warmup {
-    /// Whether nothing is excluded.
+    /// Returns whether nothing is excluded.
     pub fn is_none(self) -> bool {
         matches!(self, Warmup::Requests(0) | Warmup::Until(Time::ZERO))
     }

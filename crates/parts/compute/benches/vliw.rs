@@ -1,6 +1,6 @@
 //! What an accelerator and a coprocessor cost, in nanoseconds of CPU time, each beside something plain that is measured in turn.
 //!
-//! * A section of an accelerator whose flash answers after fixed times, and a step of a coprocessor: beside as many events of an event queue for which nobody does anything.
+//! * A section of an accelerator whose flash answers after fixed times, and a step of a coprocessor: beside as many events of an event queue that have no effect.
 //! * What a nest counts in a piece: beside an addition for each row that the piece has. Counts do not grow with rows.
 //! * An access that is followed through sampled caches: beside the walk through the same accesses.
 //!
@@ -170,7 +170,7 @@ engine::events! {
     enum Alone {
         /// Event of the coprocessor.
         Part(coprocessor::Event),
-        /// Nothing of it.
+        /// Event of the other side.
         Other(u32),
     }
 }

@@ -1,4 +1,4 @@
-//! Translation: the location of data, and when it moves.
+//! Flash translation layer: the location of data, and when it moves.
 //!
 //! Three kinds: a page map with reclaim units ([`page_map`], with a data [`buffer`] in front and [`recovery`] after a
 //! power cut), a block map with logs ([`log`]), and a log of page groups that an accelerator manages itself

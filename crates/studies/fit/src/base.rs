@@ -25,7 +25,7 @@ pub(super) struct Base {
     pub(super) pages: u32,
     pub(super) controller: ControllerSpec,
     pub(super) thread: f64,
-    /// Whether it is a SATA drive; otherwise it has NVMe queues.
+    /// True for a SATA drive; NVMe drives have queues.
     pub(super) is_sata: bool,
     /// Time from the end of a command to running software, in microseconds.
     pub(super) interrupt: f64,

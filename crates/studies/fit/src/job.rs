@@ -6,9 +6,9 @@ use std::fmt;
 /// Job definition. Each of `jobs` threads keeps `depth` requests in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Job {
-    /// Whether it writes; otherwise it reads.
+    /// True for writes; otherwise reads.
     pub write: bool,
-    /// Whether its blocks are random; otherwise sequential.
+    /// True for random blocks; otherwise sequential.
     pub random: bool,
     /// Bytes per request.
     pub block: u64,
@@ -141,7 +141,7 @@ impl Measure {
         if self == Measure::Iops { "IOPS" } else { "us" }
     }
 
-    /// Whether the measure is a percentile.
+    /// Returns whether the measure is a percentile.
     pub fn is_tail(self) -> bool {
         matches!(self, Measure::P99 | Measure::P999 | Measure::P99999)
     }

@@ -233,8 +233,8 @@ mod tests {
         }
     }
 
-    /// A drive whose reads and writes share their cores gets some for writes; one whose writes have cores keeps the
-    /// rest of what is said of them.
+    /// A drive whose reads and writes share their cores gets some for writes; one whose writes have cores keeps their
+    /// other settings.
     #[test]
     fn writes_keep_what_is_said_of_them() {
         let base = |set: &[String]| {

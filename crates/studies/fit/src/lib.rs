@@ -41,7 +41,7 @@ pub struct Request<'a> {
     pub set: &'a [String],
     /// Measured points.
     pub points: Vec<Point>,
-    /// Whether the program time is fitted too, from the largest sequential writes.
+    /// True if the program time is fitted too, from the largest sequential writes.
     pub program: bool,
     /// Seed of the runs.
     pub seed: u64,
@@ -183,7 +183,7 @@ fn refuse_apart(
     }
     let job = points.first().map(|point| point.job.to_string()).unwrap_or_default();
     let what = format!("{job} has {least:.4} {unit} ({at_least}) and {most:.4} {unit} ({at_most})");
-    Err(Diagnostic::new(format!("{what}: these are not of one drive in one state")).help(format!(
+    Err(Diagnostic::new(format!("{what}: these are not from one drive in one state")).help(format!(
         "repetitions are averaged, and may differ by a factor of {APART}; fit one drive at a time, and mark points of a drive that had been written over as `worn`"
     )))
 }

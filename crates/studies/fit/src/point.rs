@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 pub struct Point {
     /// Job.
     pub job: Job,
-    /// Whether the drive had been overwritten at random before.
+    /// True if the drive had been overwritten at random before.
     pub worn: bool,
     /// Measured metrics.
     pub figures: Figures,
-    /// Whether it chooses no value, and is only compared with the fit.
+    /// True for a point that is only compared with the fit and chooses no value.
     pub held: bool,
     /// Share of a core used by each thread, if known.
     pub busy: Option<f64>,
@@ -114,7 +114,7 @@ impl Point {
         place: &str,
     ) -> Result<Result<Point, String>, Diagnostic> {
         if let Some((key, _)) = options.iter().find(|(key, _)| OTHER.contains(&key.as_str())) {
-            return Ok(Err(format!("{place}: `{key}` makes it a job that a fit does not compare")));
+            return Ok(Err(format!("{place}: a fit does not compare jobs with `{key}`")));
         }
         let said = options.iter().filter(|(key, _)| SAID.contains(&key.as_str()));
         let text: Vec<String> = said.map(|(key, value)| format!("{key}={value}")).collect();
@@ -155,7 +155,7 @@ fn settled(spec: &JobSpec) -> Result<Job, &'static str> {
         _ => return Err("a fit compares reads and writes separately, not mixed"),
     };
     if spec.rw.modifier.is_some() {
-        return Err("a pattern with a number after it is neither random nor sequential");
+        return Err("a pattern with a number after the colon is neither random nor sequential");
     }
     let block = spec.bs[usize::from(write)];
     let depth = if spec.engine == Some(requests::fio::Engine::Blocking) { 1 } else { spec.iodepth };

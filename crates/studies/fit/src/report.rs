@@ -49,7 +49,7 @@ pub struct Value {
     pub measured: f64,
     /// Simulated value of the metric with the fitted value.
     pub reached: f64,
-    /// Whether they agree within 1 %, percentiles within 5 %.
+    /// True if the two agree within 1 %, percentiles within 5 %.
     pub met: bool,
     /// Reason for this metric.
     pub why: &'static str,
@@ -72,11 +72,11 @@ pub struct Row {
     pub low: Option<f64>,
     /// Upper end of the stated range.
     pub high: Option<f64>,
-    /// Whether it chose a value: then it does not test the fit.
+    /// True if the metric chose a value: then it does not test the fit.
     pub fitted: bool,
-    /// Whether the job writes.
+    /// True if the job writes.
     pub write: bool,
-    /// Whether more is in flight than the drive takes at once: which request waits is then the host's choice.
+    /// True if more is in flight than the drive takes at once: which request waits is then the host's choice.
     pub beyond_queue: bool,
     /// Source of the measurement.
     pub place: String,
@@ -89,7 +89,7 @@ pub struct Other {
     pub name: String,
     /// Overrides of the initial system.
     pub values: Vec<String>,
-    /// Whether it has the same metrics; if not, it is not used.
+    /// True if this reading has the same metrics; otherwise it is not used.
     pub is_met: bool,
     #[serde(skip)]
     pub(super) predicted: Vec<f64>,

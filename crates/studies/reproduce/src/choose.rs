@@ -84,7 +84,7 @@ pub fn choose(
         let read = TARGETS.iter().filter(|target| !target.readings.is_empty()).map(|target| target.name);
         let read: Vec<&str> = read.collect();
         return Err(Diagnostic::new(format!(
-            "a reading `{id}` belongs to one target, and all were asked for"
+            "`--reading {id}` belongs to one target, but all were requested"
         ))
         .help(format!("targets that have readings: {}", read.join(", "))));
     }

@@ -29,7 +29,7 @@ pub(crate) struct Reading {
     /// Ids among `seen`, or their prefixes, that the choices cannot affect.
     #[serde(default)]
     clean: Vec<String>,
-    /// Whether it is the first of its file; variants accompany that one.
+    /// True for the first reading of a file, the one that variants accompany.
     #[serde(skip)]
     pub(crate) is_first: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Variant {
     /// Programs that the rows use, if not all.
     #[serde(default)]
     pub(crate) programs: Vec<String>,
-    /// Whether its rows are shown without `--full` as well.
+    /// True if the rows are shown without `--full` as well.
     #[serde(default)]
     pub(crate) beside: bool,
     #[serde(rename = "choice")]

@@ -136,7 +136,7 @@ pub struct Row {
     pub measured: Option<f64>,
     /// Tolerance, or another comparison.
     pub tolerance: Rule,
-    /// Whether our value is within the tolerance; `None` if the row was skipped for missing data.
+    /// True if our value is within the tolerance; `None` if the row was skipped for missing data.
     pub within: Option<bool>,
     /// Evidence of a value within its tolerance.
     pub evidence: Evidence,

@@ -36,7 +36,7 @@ pub struct Report {
     /// Number of checks that its runs have passed beside the rows: Little's law on each queue. A run that fails one
     /// yields no row.
     pub checks: usize,
-    /// Whether rows are missing because of an interrupt.
+    /// True if rows are missing because of an interrupt.
     pub partial: bool,
 }
 
@@ -331,7 +331,7 @@ mod tests {
         }
     }
 
-    /// Where a state that was not there is put.
+    /// Place for a missing state.
     struct Slot<'a> {
         memory: &'a Memory,
         digest: String,

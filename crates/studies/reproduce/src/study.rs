@@ -126,7 +126,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Creates a row of runs known beforehand; of none, if there are no points.
+    /// Creates a row of runs known beforehand; an empty row without points.
     pub(crate) fn new(
         id: impl Into<String>,
         points: Vec<Point>,

@@ -80,7 +80,7 @@ fn take(
 pub(super) fn refuse_taken(key: &str, taken: &[String]) -> Result<(), Diagnostic> {
     let Some(other) = taken.iter().find(|other| overlap(key, other)) else { return Ok(()) };
     let part = if key == other { String::new() } else { format!(", with `{other}`") };
-    Err(Diagnostic::new(format!("`{key}` varies already{part}"))
+    Err(Diagnostic::new(format!("`{key}` already varies{part}"))
         .help("give a key one axis; put keys that step together in one [[zip]] table"))
 }
 

@@ -68,7 +68,7 @@ def work(order: str, program: str, folder: str) -> str:
         except subprocess.TimeoutExpired:
             task = worker.state.tasks.get(key)
             if task is None or task.state == "cancelled":
-                # The result is no longer wanted.
+                # The task was cancelled: discard its result.
                 process.kill()
     for reader in readers:
         reader.join()

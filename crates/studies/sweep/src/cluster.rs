@@ -172,7 +172,7 @@ impl Cluster {
             }
             Said::Refused { refused, help } => Err(Diagnostic::new(format!("--on: {refused}")).help(help)),
             Said::Lost { lost } => Err(Diagnostic::new(format!("--on: {lost}"))),
-            said => Err(Diagnostic::new(format!("--on: an answer before a question: {said:?}"))),
+            said => Err(Diagnostic::new(format!("--on: unexpected answer from the cluster: {said:?}"))),
         }
     }
 

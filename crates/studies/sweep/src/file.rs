@@ -87,11 +87,11 @@ const METRICS: [&str; 10] = [
 pub struct Sweep {
     /// Systems that runs start from.
     pub(crate) systems: Vec<String>,
-    /// Whether systems are an axis.
+    /// True if systems are an axis.
     pub has_systems: bool,
     /// Workloads of a run, by run, without the options of axes.
     pub(crate) workloads: Vec<Vec<String>>,
-    /// Whether the file lists workloads.
+    /// True if the file lists workloads.
     has_workloads: bool,
     /// Seeds.
     pub(crate) seeds: Vec<u64>,

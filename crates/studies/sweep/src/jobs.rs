@@ -176,7 +176,7 @@ pub struct TraceText {
     pub end: Option<String>,
     /// Maximum number of requests read.
     pub max_requests: Option<u64>,
-    /// Whether malformed lines are skipped and counted.
+    /// True if malformed lines are skipped and counted.
     pub lenient: bool,
     /// Handling of requests beyond the device.
     pub remap: Option<String>,

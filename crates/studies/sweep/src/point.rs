@@ -149,7 +149,7 @@ pub enum Outcome {
 pub struct Ran {
     /// Key of the document in the store.
     pub(crate) key: String,
-    /// Whether all its checks passed.
+    /// True if all its checks passed.
     pub well: bool,
     /// Metrics of the sweep; `None` where the run lacks one.
     metrics: Vec<Option<Value>>,

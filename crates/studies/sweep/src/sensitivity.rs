@@ -25,7 +25,7 @@ pub struct Sensitivity {
     pub base: f64,
     /// Keys with both neighbours, the one with the widest effect first.
     pub effects: Vec<Effect>,
-    /// Whether an interrupt came before every run was made.
+    /// True if an interrupt came before every run was made.
     pub partial: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct Side {
     /// (value - base) / |base|.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative: Option<f64>,
-    /// Why the machine cannot be run with the value.
+    /// Reason why the machine cannot run with the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
@@ -62,12 +62,12 @@ impl Effect {
         of(&self.with_less).max(of(&self.with_more))
     }
 
-    /// Whether the key moves the metric.
+    /// Returns whether the key moves the metric.
     pub fn moves(&self) -> bool {
         self.width() >= MOVES
     }
 
-    /// Why no value next to the key's can be run; none if one can.
+    /// Returns the reason why no value next to the key's can be run; none if one can.
     pub fn refused(&self) -> Option<&str> {
         let sides = [&self.with_less, &self.with_more];
         let is_known = sides.iter().any(|side| side.value.is_some());
@@ -124,7 +124,7 @@ pub fn sensitivity(
     });
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
     let interrupted =
-        || Diagnostic::new("interrupted before the machine was run as it is: there is no result");
+        || Diagnostic::new("interrupted before the unchanged machine had run: no result to compare with");
     let base = found.next().flatten().ok_or_else(interrupted)??;
     let mut partial = false;
     let mut side = |wanted: &Option<String>| match wanted.as_ref().map(|_| found.next().flatten()) {

@@ -237,8 +237,8 @@ pub(super) struct Digests {
 }
 
 impl Digests {
-    /// Reads the digests and compares the documents with them. A document without a digest, or one that is no longer a
-    /// document, is unknown and will be made again.
+    /// Reads the digests and compares the documents with them. A document without a digest, or a damaged one,
+    /// is unknown and will be made again.
     ///
     /// # Errors
     /// A document was changed, or files cannot be read or written.
@@ -254,7 +254,7 @@ impl Digests {
             let (Some(then), Ok(text)) = (known.get(key), std::fs::read(path)) else { continue };
             let now = DocumentDigest::of(key, &text);
             if now.parts.is_empty() {
-                // The disk has lost it: it is no longer a document.
+                // The disk has lost it: the text is not a document any more.
                 known.remove(key);
             } else if now.sha256 != then.sha256 {
                 let parts = then.differing(&now).join("`, `");

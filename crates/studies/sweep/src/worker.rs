@@ -28,7 +28,7 @@ pub(crate) struct Work {
     pub(crate) store: Arc<Store>,
     /// Place where runs are made.
     pub(crate) place: Arc<Where>,
-    /// Whether documents in the store are reused.
+    /// True if documents in the store are reused.
     pub(crate) resume: bool,
     /// Trace options and warm-up, in the words of the file.
     pub(crate) words: Words,

@@ -231,7 +231,7 @@ impl Kernel {
     ///
     /// An element that a statement of an innermost loop loads and stores (`+=` and similar) is kept if the loop
     /// changes none of its subscripts, and if every other element of its array in the loop is either the same or
-    /// surely different. It stays in memory if there is no closed form for how often the loop is entered.
+    /// surely different. It stays in memory if the loop's number of entries has no closed form.
     #[must_use]
     pub fn with_sums_in_registers(mut self) -> Kernel {
         self.microblocks.iter_mut().for_each(Microblock::hold_sums);

@@ -88,7 +88,7 @@ impl Block {
         }
     }
 
-    /// Returns true if both together are a block that is no larger than the two apart.
+    /// Returns true if both together are a block at most as large as the two apart.
     fn joins(&self, other: &Block) -> bool {
         let is_inside = |a: &(i64, i64), b: &(i64, i64)| b.0 <= a.0 && a.1 <= b.1;
         let pairs = || self.ends.iter().zip(&other.ends);

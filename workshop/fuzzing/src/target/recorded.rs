@@ -93,7 +93,7 @@ fn written(bytes: &[u8]) -> Option<(TempDir, PathBuf)> {
 fn take(path: &Path) -> Result<(), Diagnostic> {
     let known = is_gpu_trace(path);
     let mut program = open(path)?;
-    assert!(known, "what is no trace was opened");
+    assert!(known, "opened, but not recognised as a trace");
     if program.space().footprint() < MARKED {
         assert!(!census(program.as_mut() as &mut dyn Program).kernels.is_empty());
     }
@@ -166,7 +166,7 @@ fn take_recording(bytes: &[u8]) -> Result<(), Diagnostic> {
     let known = is_cpu_trace(&path);
     let options = Options::read("job=40", "job=40").expect("an option");
     let mut service = cpu_trace::open(&path, &options)?;
-    assert!(known, "what is no recording was opened");
+    assert!(known, "opened, but not recognised as a recording");
     let (footprint, text) = (service.footprint(), service.text());
     for job in 0..2 {
         service.start(0, job);

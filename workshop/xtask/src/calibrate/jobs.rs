@@ -31,7 +31,7 @@ pub(super) struct Job {
     pub(super) fio: &'static [&'static str],
 }
 
-/// Settings made before every job: the block layer adds nothing of its own, and a request has at most 256 KiB.
+/// Settings made before every job: no work of the block layer's own, and at most 256 KiB in a request.
 pub(super) const COMMON_SETTINGS: &[(&str, &str)] = &[
     ("queue.scheduler", "none"),
     ("queue.wbt_lat_usec", "0"),
@@ -259,7 +259,7 @@ pub(super) enum Target {
 /// Plan of a guest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
-    /// Whether to make the file system first; nothing is measured.
+    /// True to make the file system first; nothing is measured.
     pub(super) prepare: bool,
     /// Target of the requests.
     pub(super) target: Target,

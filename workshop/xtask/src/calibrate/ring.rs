@@ -29,7 +29,7 @@ pub(super) struct Buffer {
     pub(super) address: u64,
     /// Length in bytes.
     pub(super) bytes: u32,
-    /// Whether the device writes it.
+    /// True if the device writes it.
     pub(super) device_writes: bool,
 }
 

@@ -83,7 +83,7 @@ fn plan(root: &Path, wanted: &str, name: &str) -> Result<Plan> {
 /// Message of a new policy's test, in the form of a literal of the template.
 fn fill_in(family: &Family, name: &str, kind: &str, file: &str) -> String {
     let steps = [
-        format!("`{name}` decides nothing of its own yet. Fill in:"),
+        format!("`{name}` does not decide anything yet. Fill in:"),
         format!("1. its rule and its state: `impl ... for {kind}` in {file};"),
         format!("2. its source, above `{kind}` and above `{name}` in the list of {};", family.list),
         "3. a worked example of the source, line by line: `example`, just above this test.".into(),
@@ -240,7 +240,7 @@ mod tests {
     /// A name that no family has.
     const NAME: &str = "my_own_policy";
 
-    /// Whether rustfmt reads a text; nothing where there is none.
+    /// Returns whether rustfmt reads a text; nothing where there is none.
     fn parses(text: &str) -> Option<bool> {
         let mut command = Command::new("rustfmt");
         command.args(["--edition", "2024", "--emit", "stdout"]);
@@ -258,7 +258,7 @@ mod tests {
             assert!(plan.file.ends_with("/my_own_policy.rs"), "{}", plan.file);
             assert!(!plan.text.contains("{{") && plan.text.contains("pub struct MyOwnPolicy"), "{family}");
             for step in
-                ["fn example()", "decides nothing of its own yet", "FIXME", &plan.file, &plan.family.list]
+                ["fn example()", "does not decide anything yet", "FIXME", &plan.file, &plan.family.list]
             {
                 assert!(plan.text.contains(step), "{family}: no `{step}`");
             }
@@ -319,7 +319,7 @@ mod tests {
         let root = workspace::root();
         for (name, _) in TEMPLATES {
             let family = family::find(&root, name).unwrap();
-            assert!(!family.keys.is_empty(), "{name}: its words are no chapter of docs/policies.md");
+            assert!(!family.keys.is_empty(), "{name}: its words are not a chapter of docs/policies.md");
             for key in &family.keys {
                 assert_eq!(family::find(&root, key).unwrap(), family);
             }

@@ -7,7 +7,7 @@ use super::tree::{Mask, Tree, line_of};
 /// where Miri does not go.
 const ALLOWED: &[&str] = &["crates/ground/engine/src/slab.rs", "crates/front/cli/src/output/closed.rs"];
 
-/// How many lines above the keyword the proof may begin.
+/// Maximum number of lines between the proof's beginning and the keyword.
 const REACH: usize = 6;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

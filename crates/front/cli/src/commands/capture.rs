@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<bool, Fault> {
 /// Poll interval for a program that produces no output.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How a program ended.
+/// End of a program.
 enum End {
     Itself(ExitStatus),
     Limit(u64),
@@ -188,8 +188,8 @@ fn record_accesses(program: &[OsString], name: &Path, limit: Option<u64>, out: &
         if counts.instructions > 0 {
             return Ok((counts, end));
         }
-        Err(Diagnostic::new(format!("nothing of `{}` was recorded{}", name.display(), end.status()))
-            .help("give a program of this machine after `--`; Valgrind's own messages are above"))
+        Err(Diagnostic::new(format!("nothing was recorded of `{}`{}", name.display(), end.status()))
+            .help("give an executable after `--`; Valgrind's own messages are above"))
     })?;
     end.say(name);
     let Counts { instructions, loads, stores, data_pages, text_pages } = counts;
@@ -253,7 +253,7 @@ const HEAD: u64 = 16 << 10;
 fn record_calls(program: &[OsString], name: &Path, out: &Path) -> Result<bool, Fault> {
     if !is_there(name.as_os_str()) {
         return Err(Diagnostic::new(format!("program `{}` not found", name.display()))
-            .help("give a program of this machine after `--`, by its path or by a name in PATH")
+            .help("give an executable after `--`, by its path or by a name in PATH")
             .into());
     }
     if out.exists() && !out.is_file() {
@@ -273,7 +273,7 @@ fn record_calls(program: &[OsString], name: &Path, out: &Path) -> Result<bool, F
         Fault::Undelivered(Diagnostic::new(format!("cannot read the output of strace: {fault}")))
     })?;
     if !has_begun(&first) {
-        let what = format!("nothing of `{}` was recorded{}", name.display(), end.status());
+        let what = format!("nothing was recorded of `{}`{}", name.display(), end.status());
         let help = "strace needs permission to ptrace, and the program must be executable; strace's own messages are above";
         return Err(Fault::Undelivered(Diagnostic::new(what).help(help)));
     }

@@ -14,7 +14,7 @@ use sweep::{OfWorker, Order, simulate};
 pub(crate) struct Args {}
 
 /// Reads an order, runs it and prints the answer, each a line of JSON. Standard input stays open meanwhile; once it is
-/// closed, the answer is no longer wanted and the run stops.
+/// closed, nothing waits for the answer and the run stops.
 ///
 /// # Errors
 /// The input is not an order, or the run was stopped.

@@ -17,7 +17,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use sweep::{Effect, Sensitivity, Side, plans, sensitivity};
 
-/// What the command prints, and how to choose.
+/// Help text: the output of the command, and how to choose.
 const HELP: &str = "\
 Each number of the spec is divided and multiplied by the factor, one key at a time; every change is a run of its own.
 Changes under 0.5 % count as no effect.
@@ -193,7 +193,7 @@ fn table(effects: &[&Effect], by: f64, columns: usize, text: &mut String) {
     }
 }
 
-/// Both changes as a bar around the metric as it is: `-` for the smaller value, `+` for the larger.
+/// Bar of both changes around the current metric: `-` for the smaller value, `+` for the larger.
 fn bar(effect: &Effect, widest: f64, half: usize) -> String {
     let mut cells = vec![' '; 2 * half + 1];
     cells[half] = '|';

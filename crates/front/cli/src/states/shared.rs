@@ -214,7 +214,7 @@ struct Awaited<'a> {
     shared: &'a Shared,
     wanted: StateSpec,
     digest: String,
-    /// Whether other runs wait for the state.
+    /// True if other runs wait for the state.
     awaited: bool,
 }
 

@@ -21,7 +21,7 @@ fn trace_refused(path: &str, more: &[&str], said: &[&str]) {
     refused(&arguments, said);
 }
 
-/// Both the run and the check of a system are refused, from the command line and from a file.
+/// Checks that `run` and `check` refuse a spec, from the command line and from a file.
 fn spec_refused(folder: &Path, key: &str, value: &str, said: &[&str]) {
     let set = format!("{key}={value}");
     let place = format!("(key `{key}`)");
@@ -270,7 +270,7 @@ fn one_line_of_a_gigabyte() {
     trace_refused(&path.display().to_string(), &[], &["hole.trace:1", "this is binary data"]);
 }
 
-/// Text as other systems write it is no fault.
+/// Text as other systems write it is accepted.
 #[test]
 fn line_ends_and_byte_order_marks() {
     let folder = tempfile::tempdir().unwrap();
@@ -297,7 +297,7 @@ fn line_ends_and_byte_order_marks() {
     nandscape(&["check", &system]).well();
 }
 
-/// Bytes that are no UTF-8 are named and shown as far as they can be, and never reach the terminal raw.
+/// Bytes that are not UTF-8 are named and shown as far as they can be, and never reach the terminal raw.
 #[test]
 fn bytes_that_are_no_text() {
     let folder = tempfile::tempdir().unwrap();
@@ -312,7 +312,7 @@ fn bytes_that_are_no_text() {
     trace_refused(&job, &[], &["latin.fio", "UTF-8"]);
 }
 
-/// What a line can say wrongly: the file, the line, the column, what is allowed. `--lenient` skips it, counts it by
+/// A bad line is refused with the file, the line, the column and what is allowed. `--lenient` skips it, counts it by
 /// kind, and says so in the result.
 #[test]
 fn a_line_that_cannot_be() {
@@ -370,7 +370,7 @@ fn traces_that_are_none() {
     trace_refused(&blank, &[], &["the trace is empty", "blank.trace:1"]);
     let prose = file(folder.path(), "prose.trace", "It was the best of times,\nit was the worst of times.\n");
     trace_refused(&prose, &[], &["prose.trace"]);
-    trace_refused("no/such.trace", &[], &["No such file", "--> no/such.trace", "is the path right?"]);
+    trace_refused("no/such.trace", &[], &["No such file", "--> no/such.trace", "check the path"]);
     trace_refused(
         &folder.path().display().to_string(),
         &[],
@@ -418,7 +418,7 @@ fn a_model_and_a_log_are_named_with_what_to_type() {
     }
     refused(&["trace", "inspect", &log], &["a log of strace", "strace:file="]);
     refused(&["explain", &model], &["an ONNX model", "onnx:file="]);
-    // What is said is what works.
+    // The proposed command works.
     let run = ["run", "pm9a3", "--workload", &format!("strace:file={log}"), "--json"];
     assert_eq!(nandscape(&run).code, Some(0));
 }

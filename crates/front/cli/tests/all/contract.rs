@@ -374,7 +374,7 @@ fn exit_status_and_streams() {
     }
 }
 
-/// What was asked for is no part of it: the run is whole, and says what ended it.
+/// A requested end does not make a run partial: the run is whole, and says what ended it.
 #[test]
 fn a_run_that_was_given_a_time_is_not_partial() {
     let job = "fio:rw=randread,bs=4k,iodepth=2,rate_iops=1000,number_ios=1000";

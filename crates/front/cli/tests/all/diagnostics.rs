@@ -194,7 +194,7 @@ fn long() -> impl Strategy<Value = String> {
         .prop_map(|(part, bytes)| part.repeat(bytes / part.len()))
 }
 
-/// What stands in a diagnostic of a long input: little, and no run of more than 200 bytes of it.
+/// Diagnostics of a long input quote little of it: no run of more than 200 bytes.
 fn quotes_little(arguments: &[&str]) {
     let done = nandscape(arguments);
     assert_ne!(done.code, Some(0));
@@ -233,7 +233,7 @@ proptest! {
     }
 }
 
-/// The same override from the command line and in a file of one's own.
+/// Override from the command line, and in a file of one's own.
 fn told_at(folder: &Path, system: &str, key: &str, value: &str, said: &[&str]) {
     let place = format!("(key `{key}`)");
     let said = [said, &[&place]].concat();

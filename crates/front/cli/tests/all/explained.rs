@@ -199,8 +199,8 @@ fn texts(value: &Value) -> Vec<&str> {
     value.as_array().expect("a list").iter().map(|one| one.as_str().expect("a text")).collect()
 }
 
-/// What is proposed changes the machine of each kind, and does what it is proposed for: the same run with it, made by
-/// hand, has the figure that was told, and that is better.
+/// Proposals change the machine of each kind, and do what they are proposed for: a run with the proposal, made by hand,
+/// has the metric that was told, and that is better.
 #[test]
 fn what_is_proposed_moves_the_figure_of_every_kind_of_machine() {
     let folder = tempfile::tempdir().unwrap();

@@ -229,7 +229,7 @@ fn an_override_comes_before_the_checks_of_an_import() {
     .well();
 }
 
-/// What MQSim itself reads, with the value that its parser takes.
+/// Settings that MQSim itself reads, with the value that its parser takes.
 #[test]
 fn what_mqsim_reads_is_read() {
     let folder = tempfile::tempdir().unwrap();

@@ -101,7 +101,7 @@ fn preconditioning_ends_at_once_and_leaves_nothing() {
     assert_eq!((files(folder.path()), files(&out)), (vec!["out".to_owned()], vec![]));
 }
 
-/// A pipe that nobody writes into is a trace that is never read to its end.
+/// A pipe without a writer is a trace that is never read to its end.
 #[test]
 fn reading_ends_at_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ const ONE_CORE: [&str; 14] = [
     "memory.dram.controllers=1",
 ];
 
-/// What lackey writes of a program of 60 instructions without an access to memory.
+/// Recording of lackey: a program of 60 instructions without an access to memory.
 fn recording() -> String {
     (0..60).map(|n| format!("I  {:08x},4\n", 0x40_0000 + 4 * n)).collect()
 }
@@ -86,8 +86,8 @@ fn the_formats_of_recorded_programs_are_listed_and_explained() {
     assert!(nandscape(&["explain", "lakey"]).stderr.contains("did you mean `lackey`"));
 }
 
-/// What every core of a server does with a program that stores to 64 lines in turn: instructions a cycle and core, and lines that
-/// cores have taken from each other.
+/// Runs a program that stores to 64 lines in turn on every core of a server: instructions a cycle and core, and lines
+/// that cores have taken from each other.
 fn on_cores(cores: u32, rows: u32, workload: &str) -> (f64, u64, String) {
     let sets = [
         format!("cpu.cores={cores}"),

@@ -33,7 +33,7 @@ fn examples_run_on_an_accelerator() {
     }
 }
 
-/// Microblocks are a list, so that there is no text for a circle of them; a kernel that inherits itself would be one.
+/// Microblocks are a list, so text cannot express a cycle of them; a kernel that inherits itself would be one.
 #[test]
 fn what_is_wrong_with_a_kernel_is_told_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -198,8 +198,7 @@ fn a_figure_that_one_side_lacks_is_null() {
     run_tiny(&["--workload", "fio:rw=randread,bs=4k,number_ios=50", "--out", &b]).well();
     let diff = nandscape(&["diff", "--json", &a, &b]).well().json();
     let metrics = diff["metrics"].as_array().unwrap();
-    let lost =
-        metrics.iter().find(|m| m["key"] == "io.write.requests").expect("there are no writes any more");
+    let lost = metrics.iter().find(|m| m["key"] == "io.write.requests").expect("the writes are gone");
     assert_eq!((&lost["a"], &lost["b"], lost.get("relative")), (&50.into(), &Value::Null, None));
 }
 

@@ -162,9 +162,9 @@ fn what_cannot_be_searched_or_varied() {
         (format!("{jobs}bs = []\n"), "has no values"),
         (format!("{jobs}bs = [[1]]\n"), "is not a value of a workload option"),
         (format!("{jobs}bs = \"4k,rw=write\"\n"), "a string without commas"),
-        (format!("{jobs}bs = \"4k\"\n[[zip]]\nworkload.bs = [\"8k\"]\n"), "`workload.bs` varies already"),
+        (format!("{jobs}bs = \"4k\"\n[[zip]]\nworkload.bs = [\"8k\"]\n"), "`workload.bs` already varies"),
         (format!("{jobs}{crossing}").replace("[1, 8]", "[8, 1]"), "needs two values"),
-        (format!("{jobs}iodepth = 4\n{crossing}"), "`workload.iodepth` varies already"),
+        (format!("{jobs}iodepth = 4\n{crossing}"), "`workload.iodepth` already varies"),
         (format!("{jobs}{crossing}").replace("p90", "p91"), "unknown metric `io.read.latency_ns.p91`"),
         (format!("{jobs}{crossing}").replace("1ms", "soon"), "is not a limit of"),
         (

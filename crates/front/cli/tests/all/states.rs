@@ -205,7 +205,7 @@ fn runs_share_a_folder_of_states_by_what_they_depend_on() {
     assert_eq!(names(&states).len(), 2);
 }
 
-/// What a loss of power, or another program, leaves in the folder is made again, and the run goes on.
+/// Files of the folder that a loss of power, or another program, has damaged are made again, and the run goes on.
 #[test]
 fn a_damaged_file_of_the_folder_is_made_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -166,8 +166,8 @@ fn what_cannot_be_fitted_is_one_diagnostic() {
         put("paced.json", &json!({ "rw": "randread", "bs": "4k", "iodepth": "1", "rate_iops": "50" }), 80.0);
     let text = file(folder.path(), "text.json", "fio-3.33\n");
     let cases: [(&[&str], &str); 11] = [
-        (&[&one, &other], "of 2 drives"),
-        (&[&one, &namesake], "these are not of one drive in one state"),
+        (&[&one, &other], "from 2 drives"),
+        (&[&one, &namesake], "these are not from one drive in one state"),
         (&[&arm], "that is not an SSD"),
         (&[&no_size], "block size"),
         (&[&no_depth], "depth"),

@@ -184,7 +184,7 @@ fn what_is_only_found_by_running_does_not_stop_the_others() {
     assert_eq!(states, ["ok", "failed", "ok"]);
     assert!(rows[1]["message"].contains("cannot write") && rows[1]["io.all.iops"].is_empty());
     assert!(done.stderr.contains("cannot write") && done.stderr.contains("in run 1"), "{}", done.stderr);
-    // What it would have been is said all the same.
+    // Its config is reported all the same.
     let config: serde_json::Value = serde_json::from_str(&unquoted(&out, 1)).unwrap();
     assert_eq!(config["flash"]["geometry"]["channels"], 2);
 }
@@ -314,14 +314,14 @@ fn files_that_cannot_be() {
         ),
         (
             "[set]\nflash.geometry.ways = [1]\n[[zip]]\nflash.geometry.ways = [1]",
-            "varies already",
+            "already varies",
             "s.toml:6:",
         ),
         ("metrics = [\"io.all.iop\"]", "did you mean `io.all.iops`", "s.toml:3:"),
         ("warmup = \"soon\"", "--warmup takes", "s.toml:3:"),
         (
             "[set]\nflash.ftl.mapping = [\"table\"]\n[[zip]]\nflash.ftl.mapping.demand.capacity = [\"1MiB\"]",
-            "varies already, with `flash.ftl.mapping`",
+            "already varies, with `flash.ftl.mapping`",
             "s.toml:6:",
         ),
         // Values that the key refuses, alone or beside others, at the value.

@@ -138,8 +138,8 @@ fn a_trace_that_outruns_the_device_is_told() {
     assert!(in_device <= 8.0 + 1e-9, "{in_device}");
 }
 
-/// What `compact` makes of requests, counted by its definition: each new region of 1 MiB goes behind the others, and a
-/// request is cut where its regions do not lie side by side. Requests cut, and their fragments.
+/// Returns the requests that `compact` cuts, and their fragments. By its definition, each new region of 1 MiB goes
+/// behind the others, and a request is cut where its regions do not lie side by side.
 fn cut(requests: &[(u64, u64)]) -> (u64, u64) {
     const REGION: u64 = 1 << 20;
     let mut places: Vec<u64> = Vec::new();
@@ -216,7 +216,7 @@ fn a_request_in_fragments_counts_once() {
     }
 }
 
-/// Where the latency went is said of commands: the requests that were not cut, and the fragments of those that were.
+/// Latency is broken down by command: the requests that were not cut, and the fragments of those that were.
 /// Their mean latency comes from the log of requests and from that of fragments.
 #[test]
 fn what_commands_wait_for_sums_to_their_latency() {
@@ -336,7 +336,7 @@ fn several_traces_have_one_clock_and_parts_are_one_trace() {
     assert_eq!(inspected(&out)["requests"], 40);
 }
 
-/// What the binary says when `content` comes through a pipe.
+/// Returns the output of the binary when `content` comes through a pipe.
 fn piped(arguments: &[&str], content: &[u8]) -> (Option<i32>, String, String) {
     let mut child = crate::common::command(arguments)
         .stdin(Stdio::piped())
@@ -424,12 +424,12 @@ fn a_file_that_is_no_workload_says_what_it_is() {
         ("dram-only", &pin, "by a Pin tool"),
         ("d16", &pin, "by a Pin tool"),
         ("dram-only", &prose, "not a known workload"),
-        ("dram-only", &requests, "requests of a host"),
+        ("dram-only", &requests, "consists of block requests"),
     ] {
         let done = nandscape(&["run", system, "--workload", path]);
         assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{}", done.stderr);
         assert!(done.stderr.contains(said), "{said} not in {}", done.stderr);
-        assert_eq!(done.stderr.contains("requests of a host"), path == &requests, "{}", done.stderr);
+        assert_eq!(done.stderr.contains("consists of block requests"), path == &requests, "{}", done.stderr);
     }
     // What its help says makes a program of it.
     let list = file(folder.path(), "list", "l 0x7fff1234 1\ns 0x7fff1238 1\n".repeat(50));

@@ -71,7 +71,7 @@ fn a_warm_up_in_time_begins_at_that_time() {
     close(number(&document["io"]["all"]["iops"]), rest.len() as f64 / seconds);
 }
 
-/// How long a run is, only its end tells: the document is printed, and a check of it fails.
+/// The length of a run is known only at its end: the document is printed, and a check of it fails.
 #[test]
 fn a_warm_up_that_leaves_nothing_is_a_failed_check() {
     for (warmup, said) in [

@@ -100,7 +100,7 @@ fn a_resolved_spec_resolves_to_itself() {
     let table: toml::Table = text.parse().unwrap();
     assert_eq!(table["flash"]["geometry"]["blocks"].as_integer(), Some(600));
     let checked = nandscape(&["check", "d16", "--workload", "fio:rw=read,bs=4k,gtod_reduce=1"]).well().stdout;
-    assert!(checked.contains("\n# job: `gtod_reduce` changes nothing here"), "{checked}");
+    assert!(checked.contains("\n# job: `gtod_reduce` has no effect here"), "{checked}");
     assert!(checked.parse::<toml::Table>().is_ok(), "notes are comments");
 }
 
@@ -165,7 +165,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).unwrap_or_else(|fault| panic!("{name}: {fault}"))
 }
 
-/// What stands between backquotes on a page and has a slash: a path.
+/// Paths of a page: texts between backquotes that have a slash.
 fn paths(text: &str) -> Vec<&str> {
     let is_plain = |t: &&str| t.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
     text.split('`').skip(1).step_by(2).filter(|t| t.contains('/') && is_plain(t)).collect()

@@ -13,7 +13,7 @@ pub struct Measured {
     pub place: String,
     /// Options that define the job, as fio repeats them, with the names that the user wrote.
     pub options: Vec<(String, String)>,
-    /// Whether the direction is write; otherwise read.
+    /// True if the direction is write; otherwise read.
     pub write: bool,
     /// Number of completed requests.
     pub requests: u64,
@@ -93,13 +93,15 @@ fn drive_of(device: &str) -> &str {
 fn refuse_drives(drives: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
     for (drive, file) in drives {
         if let Some((_, what)) = NO_DRIVES.iter().find(|(begin, _)| drive.starts_with(begin)) {
-            return Err(Diagnostic::new(format!("{file} is of `{drive}`, which is not a drive: {what}"))
-                .help("a fit needs measurements of one drive, without the page cache (`direct=1`)"));
+            return Err(Diagnostic::new(format!(
+                "{file} was measured on `{drive}`, which is not a drive: {what}"
+            ))
+            .help("a fit needs measurements of one drive, without the page cache (`direct=1`)"));
         }
     }
     if drives.len() > 1 {
         let named: Vec<String> = drives.iter().map(|(drive, file)| format!("{drive} ({file})")).collect();
-        let what = format!("these results are of {} drives: {}", drives.len(), named.join(", "));
+        let what = format!("these results are from {} drives: {}", drives.len(), named.join(", "));
         return Err(
             Diagnostic::new(what).help("fit one drive at a time; partitions of one drive count as one")
         );
@@ -226,8 +228,8 @@ mod tests {
         let fault = |files: &[(String, Vec<u8>)]| measured(files).unwrap_err().one_line();
         let of = |device: &str| file("f.json", &[job("a", &on(device), 1e3, 80.0)], &[]);
         let two = [of("/dev/nvme0n1"), ("g.json".to_owned(), of("/dev/nvme1n1").1)];
-        assert!(fault(&two).contains("of 2 drives: nvme0n1 (f.json), nvme1n1 (g.json)"), "{}", fault(&two));
-        assert!(fault(&[of("/dev/sda:/dev/sdb")]).contains("of 2 drives"));
+        assert!(fault(&two).contains("from 2 drives: nvme0n1 (f.json), nvme1n1 (g.json)"), "{}", fault(&two));
+        assert!(fault(&[of("/dev/sda:/dev/sdb")]).contains("from 2 drives"));
         assert!(fault(&[of("/dev/nullb0")]).contains("`nullb0`, which is not a drive"));
         let below =
             file("f.json", &[job("a", &on("/mnt/x/file"), 1e3, 80.0)], &["md0", "nvme0n1", "nvme1n1"]);

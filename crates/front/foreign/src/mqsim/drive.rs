@@ -331,7 +331,7 @@ fn state(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> V
 pub(super) struct Flow {
     /// Settings of the flow.
     pub(super) values: Values,
-    /// Whether the flow replays a trace.
+    /// True if the flow replays a trace.
     pub(super) is_trace: bool,
     /// Place in the file.
     pub(super) place: Place,

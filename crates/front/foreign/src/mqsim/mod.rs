@@ -161,7 +161,7 @@ fn read_drive(file: File<'_>) -> Result<(Values, Vec<Diagnostic>), Diagnostic> {
 /// Reads a workload file.
 ///
 /// # Errors
-/// The same faults as for [`import`].
+/// Faults of [`import`].
 pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
     let text = cleaned(file.text);
     let xml = rooted(File { text: &text, ..file }, WORKLOAD)?;

@@ -66,7 +66,7 @@ const DEPTH: usize = 16;
 /// Reads the settings of flash, translation and buffer; the names of all others go into a remark.
 ///
 /// # Errors
-/// The same faults as for branch 2.0.
+/// Faults of branch 2.0.
 pub(super) fn read(
     name: &str,
     text: &str,

@@ -57,7 +57,7 @@ fn slice(slowest: f64, requests: u64) -> Value {
     slice
 }
 
-/// The document: of 10^7 requests, or so many more.
+/// Result document of a run with this many requests.
 pub(crate) fn document(requests: u64) -> Value {
     let windows = 512;
     let wave = |at: usize| 1.0 + 0.3 * ((at % 37) as f64 / 37.0);

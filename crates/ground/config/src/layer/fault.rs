@@ -178,7 +178,7 @@ impl std::error::Error for Fault {}
 // Whose value is at fault: a user's value is blamed before one inherited from a preset.
 //
 // A limit that several keys share is detected at one of them, perhaps a preset's. To find the user's value that broke
-// it, each is left out in turn, so that no limit has to list its keys. This is delta debugging (A. Zeller, "Yesterday,
+// it, each is left out in turn; a limit need not list its keys. This is delta debugging (A. Zeller, "Yesterday,
 // my program worked. Today, it does not. Why?", ESEC/FSE 1999).
 
 /// Maximum number of user values left out in turn; each costs a whole check.

@@ -277,7 +277,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Merges layers, the lowest first; `None` if there are no layers. `top` is the rank of the highest.
+    /// Merges layers, the lowest first; `None` without layers. `top` is the rank of the highest.
     pub(super) fn new(layers: Vec<Node>, top: u32) -> Option<Resolved> {
         let mut upward = layers.iter().cloned();
         let mut root = upward.next()?;
@@ -354,7 +354,7 @@ impl Resolved {
         let path: Vec<_> = key_path.split('.').collect();
         let (node, used) = self.root.deepest(&path);
         if used == 0 {
-            // Nothing on the path was set, so there is no line to show: the place is the topmost text as a whole.
+            // Nothing on the path was set, so no line can be shown: the place is the topmost text as a whole.
             let source = node.origin.source.name.clone();
             return Place { source, key: key_path.to_owned(), ..Place::default() };
         }

@@ -102,7 +102,7 @@ fn disk(loaded: &Loaded, drive: Id) -> Result<DiskSpec, Diagnostic> {
     Ok(DiskSpec { bytes: loaded.capacity_of(drive)?, device, scheduler: None })
 }
 
-/// Whether a drive may lose acknowledged writes at a power failure.
+/// Returns whether a drive may lose acknowledged writes at a power failure.
 fn is_volatile(spec: &FlashSpec) -> bool {
     spec.buffer.as_ref().is_some_and(|buffer| !buffer.protected)
         || spec.registers.as_ref().is_some_and(|registers| !registers.protected)

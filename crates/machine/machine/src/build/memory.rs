@@ -25,7 +25,7 @@ pub(super) struct Extent {
     pub(super) top: u64,
     /// Bytes covered by one translation.
     pub(super) reach: u64,
-    /// Whether addresses are translated.
+    /// True if addresses are translated.
     pub(super) is_translated: bool,
     /// Subject of the message for data that do not fit, and its help.
     pub(super) takes: (&'static str, &'static str),

@@ -41,7 +41,7 @@ const FIRST: u64 = 1 << 40;
 pub(super) trait Holds {
     /// Capacity, pages.
     fn room(&self) -> u64;
-    /// Whether a page is in it.
+    /// Returns whether a page is in it.
     fn holds(&self, page: u64) -> bool;
     /// Accesses a page without time: the page is resident afterwards.
     fn touch(&mut self, page: u64, write: bool);
@@ -141,7 +141,7 @@ pub(crate) trait Source {
     /// # Errors
     /// The kept state cannot be used.
     fn find(&mut self) -> Result<Option<Arc<Vec<u8>>>, Diagnostic>;
-    /// Whether the missing bytes are wanted.
+    /// Returns whether the missing bytes are wanted.
     fn is_awaited(&self) -> bool;
     /// Stores the bytes.
     fn keep(&mut self, bytes: Vec<u8>);

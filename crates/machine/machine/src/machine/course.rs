@@ -42,7 +42,7 @@ pub(crate) struct Advance {
 }
 
 impl Advance {
-    /// Whether work has been under way for longer than [`PATIENCE`] without progress.
+    /// Returns whether work has been under way for longer than [`PATIENCE`] without progress.
     pub(crate) fn is_stuck(&mut self, done: u64, is_under_way: bool, now: Time) -> bool {
         if done != self.done || !is_under_way {
             *self = Advance { done, since: now };
@@ -141,7 +141,7 @@ pub(crate) struct Gauges {
 }
 
 impl Gauges {
-    /// Whether a reading is due.
+    /// Returns whether a reading is due.
     #[inline]
     pub(crate) fn are_due(&self, turns: u64) -> bool {
         self.turns != turns

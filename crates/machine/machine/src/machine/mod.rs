@@ -48,7 +48,7 @@ pub struct Machine {
     pub(crate) cut: Option<Cut>,
     /// Number of completions and time at which the window begins, if one of them decides; otherwise never.
     window: (u64, Time),
-    /// Whether the jobs of a server may begin the window: they are checked after each event.
+    /// True if the jobs of a server may begin the window: they are checked after each event.
     counts_jobs: bool,
     /// Present instant of the search for stalls, and the events run at it, across slices.
     instant: Time,
@@ -65,7 +65,7 @@ pub struct Machine {
     gauges: Gauges,
 }
 
-/// Whether a completion belongs to a request of the host.
+/// Returns whether a completion belongs to a request of the host.
 #[inline]
 fn is_of_host(completion: Completion) -> bool {
     matches!(Sender::of(completion.to), Sender::Injector(_))
@@ -174,14 +174,14 @@ impl Machine {
         parts.targets.get(usize::from(target)).map(|target| self.name_of(*target))
     }
 
-    /// Whether requests of an injector's flow go through a host's kernel.
+    /// Returns whether requests of an injector's flow go through a host's kernel.
     pub(crate) fn is_through_a_kernel(&self, flow: u16) -> bool {
         let target = self.injector.flows.get(usize::from(flow)).map(|flow| usize::from(flow.target));
         let target = target.and_then(|target| self.parts.targets.get(target));
         matches!(target, Some(Target::File { .. }))
     }
 
-    /// Whether requests of the injector go through a host's page cache; flows must be open.
+    /// Returns whether requests of the injector go through a host's page cache; flows must be open.
     pub(crate) fn uses_a_page_cache(&self) -> bool {
         let of = |target: u16| self.parts.targets.get(usize::from(target));
         let is_buffered = |target| matches!(of(target), Some(Target::File { way: Way::Buffered, .. }));
@@ -577,7 +577,7 @@ impl Machine {
         &self.gauges
     }
 
-    /// Whether all work is done. A host may still have dirty pages, which delay no program.
+    /// Returns whether all work is done. A host may still have dirty pages, which delay no program.
     fn is_done(&self) -> bool {
         self.parts.is_done() && self.injector.outstanding() == 0 && self.injector.is_done()
     }

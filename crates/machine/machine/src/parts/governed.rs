@@ -38,7 +38,7 @@ pub(crate) struct Governed {
     pub(crate) storage: String,
     pub(crate) accelerator: Accelerator,
     pub(crate) flash: GroupsFlash,
-    /// Whether the spec of the flash defines bad blocks.
+    /// True if the spec of the flash defines bad blocks.
     pub(crate) has_bad_blocks: bool,
     pub(crate) offload: Offload,
     /// Kernels of the run, in the order of their offload.
@@ -227,7 +227,7 @@ fn computed(stats: &AcceleratorStats) -> Time {
 fn graham(stats: &AcceleratorStats, workers: u64) -> Check {
     let m = u128::from(workers);
     let end = computed(stats);
-    // Multiplied by m, so that nothing is rounded.
+    // Multiplied by m, to avoid rounding.
     let most = |times: &KernelTimes| {
         u128::from(times.released.ps()) * m
             + u128::from(times.path.ps()) * (m - 1)

@@ -58,8 +58,8 @@ impl Memory {
         }
     }
 
-    /// Whether commands only pass through this memory: their time in the memory behind it belongs to the part that
-    /// waits for them. Other memories count it as their own.
+    /// Returns whether commands only pass through this memory: their time in the memory behind it belongs to the part
+    /// that waits for them. Other memories count it as their own.
     #[inline]
     pub(crate) fn passes_on(&self) -> bool {
         match self {

@@ -104,7 +104,7 @@ pub(crate) struct Parts {
     pub(crate) pagers: Vec<Paged>,
     /// Complex of each memory management unit, and the unit's number there.
     pub(crate) mmu_homes: Vec<(u16, u16)>,
-    /// Whether a complex records instructions over time.
+    /// True if a complex records instructions over time.
     recording: bool,
 }
 
@@ -198,7 +198,7 @@ impl Parts {
         self.inside(complex).iter().map(|(_, inside)| inside).sum()
     }
 
-    /// Whether all programs have ended and nothing of theirs is under way.
+    /// Returns whether all programs have ended and nothing of theirs is under way.
     pub(crate) fn is_done(&self) -> bool {
         self.complexes.iter().all(|complex| complex.processor.is_done() && self.outstanding(complex) == 0)
             && self.hosts.iter().all(|at| at.host.is_done())

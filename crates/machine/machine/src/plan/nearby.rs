@@ -56,7 +56,7 @@ pub fn nearby(plan: &Plan, below: &[String], factor: f64) -> Result<Vec<Nearby>,
     Ok(found)
 }
 
-/// Whether `start` is the key or its beginning, in whole names.
+/// Returns whether `start` is the key or its beginning, in whole names.
 fn begins(key: &str, start: &str) -> bool {
     key.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -88,7 +88,7 @@ mod tests {
         let named = |key: &str| all.iter().find(|one| one.key == key);
         let read = named("flash.cell.read").unwrap();
         assert_eq!((read.less.as_deref(), read.more.as_deref()), (Some("[\"25us\"]"), Some("[\"100us\"]")));
-        // One way cannot be half; zero times stay zero; words are no numbers.
+        // One way cannot be half; zero times stay zero; words are not numbers.
         let dies = named("flash.geometry.dies").unwrap();
         assert_eq!((dies.less.as_deref(), dies.more.as_deref()), (None, Some("2")));
         assert!(named("host.submit").is_none() && named("flash.ftl.stripe").is_none());

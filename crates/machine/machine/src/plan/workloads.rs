@@ -90,9 +90,9 @@ pub struct Requests {
     pub warnings: Vec<String>,
     /// Time at which results begin to count.
     pub ramp: Time,
-    /// Whether the source is a recorded trace.
+    /// True if the source is a recorded trace.
     pub is_trace: bool,
-    /// Whether requests go to files of the host, through its kernel.
+    /// True if requests go to files of the host, through its kernel.
     pub to_file: bool,
     /// Files laid out on the drive for the requests; empty if a single file fills it.
     pub files: Vec<Region>,
@@ -105,7 +105,7 @@ pub struct Requests {
 pub struct Checked {
     /// Warnings about how the workloads were read.
     pub warnings: Vec<String>,
-    /// Whether one of them is a recorded trace.
+    /// True if a workload is a recorded trace.
     pub has_trace: bool,
     /// Kernels of an accelerator among them.
     pub kernels: Option<Vec<Application>>,
@@ -185,8 +185,8 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     Ok(Named::Trace(path.to_owned()))
 }
 
-/// Whether a text names a GPU program, or several side by side: one known name is enough, so that a misspelt one is
-/// reported. Kernels beside other programs are programs too.
+/// Returns whether a text names a GPU program, or several side by side: one known name is enough, so that a misspelt
+/// one is reported. Kernels beside other programs are programs too.
 pub(crate) fn is_program(text: &str) -> bool {
     let mut names = name_of(text).split('-');
     let is_kernel = |name: &str| kernels::names().any(|kernel| kernel == name);
@@ -211,27 +211,27 @@ fn file_and_parameters(text: &str) -> (&Path, Option<&str>) {
     found.map_or((whole, None), |(file, parameters)| (file, Some(parameters)))
 }
 
-/// Whether a text names a program of a server.
+/// Returns whether a text names a program of a server.
 fn is_for_a_server(text: &str) -> bool {
     service::entries().any(|entry| entry.name == name_of(text))
 }
 
-/// Whether a text names a program of a host.
+/// Returns whether a text names a program of a host.
 pub(crate) fn runs_on_a_host(text: &str) -> bool {
     host::entries().any(|entry| entry.name == name_of(text))
 }
 
-/// Whether a text names kernels of an accelerator, which others may execute as well.
+/// Returns whether a text names kernels of an accelerator, which others may execute as well.
 pub(crate) fn runs_on_an_accelerator(text: &str) -> bool {
     kernels::names().any(|name| name == name_of(text))
 }
 
-/// Whether a text names something for a server: a program, or the recording of one.
+/// Returns whether a text names something for a server: a program, or the recording of one.
 pub(crate) fn runs_on_a_server(text: &str) -> bool {
     file_of(text).map_or_else(|| is_for_a_server(text), cpu_trace::is_cpu_trace)
 }
 
-/// Whether a text names something for a GPU: programs, or the trace of one.
+/// Returns whether a text names something for a GPU: programs, or the trace of one.
 pub(crate) fn is_for_a_gpu(text: &str) -> bool {
     file_of(text).map_or_else(|| is_program(text), simt_trace::is_gpu_trace)
 }
@@ -404,12 +404,12 @@ pub fn check(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<Che
     Ok(checked)
 }
 
-/// Whether requests have a device to go to.
+/// Returns whether requests have a device to go to.
 fn reaches_flash(options: &WorkloadOptions) -> Result<(), Diagnostic> {
     if options.capacity > 0 {
         return Ok(());
     }
-    Err(Diagnostic::new("this workload is requests of a host, and the system has no flash device that a host reaches").help(
+    Err(Diagnostic::new("this workload consists of block requests, but the system has no flash device that a host reaches").help(
         "give a program of a GPU or of a server, or use a system with the tables `flash`, `host` and `precondition`",
     ))
 }
@@ -444,8 +444,7 @@ fn lay_out(named: &[Named], options: &WorkloadOptions) -> Result<Layout, Diagnos
 }
 
 fn from_jobs(jobs: &fio::Jobs, layout: &Layout, options: &WorkloadOptions) -> Result<Requests, Diagnostic> {
-    let inert =
-        |o: &fio::InertOption| format!("{}: `{}` changes nothing here: {}", o.job, o.option, o.reason);
+    let inert = |o: &fio::InertOption| format!("{}: `{}` has no effect here: {}", o.job, o.option, o.reason);
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
     warnings.extend(jobs.notes.warnings.iter().cloned());
     let ways = jobs.ways(options.kernel.is_some())?;

@@ -389,7 +389,7 @@ fn saturated(queue: &Queue, cpu: &CpuResult, cores: u16, seconds: f64) -> Option
     ))
 }
 
-/// Whether more jobs wait than a load below one leaves.
+/// Returns whether more jobs wait than a load below one leaves.
 ///
 /// At a load of exactly one, the queue of a core is a random walk reflected at zero. Starting empty, it grows by half a
 /// normal deviate of variance `v = came + scv * ended` (per core): `0.80 sqrt(v)` on average, with a standard deviation

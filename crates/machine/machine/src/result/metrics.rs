@@ -121,7 +121,7 @@ pub fn refuse_unknown(name: &str) -> Result<(), Diagnostic> {
     Err(fault.help(help).pointed(name))
 }
 
-/// Whether a key of a document, such as `flash.0.erases`, is this metric.
+/// Returns whether a key of a document, such as `flash.0.erases`, is this metric.
 pub fn is_instance(metric: &Metric, key: &str) -> bool {
     fits(metric, key, is_index)
 }
@@ -133,12 +133,12 @@ pub fn with_indices(metric: &Metric, key: &str) -> Option<String> {
     fits(metric, key, |_| true).then(|| key.split('.').enumerate().map(part).collect::<Vec<_>>().join("."))
 }
 
-/// Whether a text is a number as a reader of the document would write it.
+/// Returns whether a text is a number as a reader of the document would write it.
 fn is_index(part: &str) -> bool {
     part.parse::<usize>().is_ok_and(|index| index.to_string() == part)
 }
 
-/// Whether a key has the names of this metric, and only what `may_be_index` allows in the places of indices.
+/// Returns whether a key has the names of this metric, and only what `may_be_index` allows in the places of indices.
 fn fits(metric: &Metric, key: &str, may_be_index: impl Fn(&str) -> bool) -> bool {
     let (mut pattern, mut parts) = (metric.key.split('.').enumerate(), key.split('.'));
     loop {

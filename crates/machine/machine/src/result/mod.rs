@@ -120,7 +120,7 @@ pub struct Document {
     pub breakdown_ns: BTreeMap<String, Map<String, Value>>,
     /// Checks, each comparing counts of two different parts.
     pub checks: Vec<Check>,
-    /// Whether the run was ended from outside.
+    /// True if the run was ended from outside.
     #[serde(skip)]
     interrupted: bool,
 }
@@ -276,13 +276,13 @@ impl Document {
         document
     }
 
-    /// Whether the run ended without having done its work; the warnings then say which part waits for which.
+    /// Returns whether the run ended without having done its work; the warnings then say which part waits for which.
     pub fn is_stuck(&self) -> bool {
         !self.interrupted && self.checks.iter().any(|check| check.name == NO_WORK_LEFT && !check.ok)
     }
 
-    /// Whether every check holds. A run that was interrupted or came to the end of the clock may fail the check that
-    /// reports this, and the check of an unfinished warm-up.
+    /// Returns whether every check holds. A run that was interrupted or came to the end of the clock may fail the check
+    /// that reports this, and the check of an unfinished warm-up.
     pub fn is_sound(&self) -> bool {
         let ends = [End::Horizon, End::Interrupted].map(ended_by);
         let was_ended =
@@ -423,7 +423,7 @@ fn of_hosts(machine: &Machine, check: &mut impl FnMut(&str, bool, String)) {
     }
 }
 
-/// Whether something was measured after the warm-up, and the length of the run; `None` without a warm-up.
+/// Returns whether something was measured after the warm-up, and the length of the run; `None` without a warm-up.
 fn measured(machine: &Machine) -> Option<(bool, String)> {
     let (by, measured, figures) = match (machine.warmup, machine.cut) {
         (Some(by), _) => (by, false, "its metrics include the warm-up"),

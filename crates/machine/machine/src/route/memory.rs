@@ -8,8 +8,8 @@ use engine::{Mutant, planted_nth};
 use net::noc::Class;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};
 
-/// Whether the time of this memory's commands belongs to the part that waits for them: not if the part counts it as its
-/// own.
+/// Returns whether the time of this memory's commands belongs to the part that waits for them: not if the part counts
+/// it as its own.
 #[inline]
 fn passes_on(memories: &[Behind], asker: Asker) -> bool {
     match asker {

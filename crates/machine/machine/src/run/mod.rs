@@ -162,7 +162,7 @@ pub struct Outside<'a> {
 }
 
 impl Outside<'_> {
-    /// Whether an early end is wanted.
+    /// Returns whether an early end is wanted.
     pub(crate) fn wants_an_end(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -162,7 +162,7 @@ impl Machine {
         sums.fold(injector.issued.wrapping_add(injector.completed), u64::wrapping_add)
     }
 
-    /// Whether a request, a command or an access has begun and not ended.
+    /// Returns whether a request, a command or an access has begun and not ended.
     fn is_under_way(&self) -> bool {
         self.injector.outstanding() > 0
             || self.drives().any(|(_, device)| device.in_flight() > 0)

@@ -41,7 +41,7 @@ pub struct FioSource {
     over: usize,
     /// Flow number of the first job of the running group.
     first_flow: u16,
-    /// Job to ask first, so that no job starves.
+    /// Job to ask first, to keep every job from starving.
     turn: usize,
     seed: u64,
     /// Time of the last poll.

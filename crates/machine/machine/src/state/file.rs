@@ -106,9 +106,9 @@ pub fn read(name: &str, file: &[u8]) -> Result<Vec<Kept>, Diagnostic> {
             "its checksum is {found}…, but {said}… is expected; it may be cut short"
         )));
     }
-    let (head, deflated) = split_head(&rest[MAGIC.len()..]).ok_or_else(|| damaged("it has no head"))?;
-    let Head { version: theirs, states } =
-        serde_json::from_slice(head).map_err(|fault| damaged(&format!("its head is malformed: {fault}")))?;
+    let (head, deflated) = split_head(&rest[MAGIC.len()..]).ok_or_else(|| damaged("it has no header"))?;
+    let Head { version: theirs, states } = serde_json::from_slice(head)
+        .map_err(|fault| damaged(&format!("its header is malformed: {fault}")))?;
     if theirs != version() {
         let what = format!("the state was saved by version {theirs}; this is {}", version());
         return Err(Diagnostic::new(what)
@@ -141,7 +141,7 @@ fn inflated(deflated: &[u8], entries: Vec<Entry>) -> Result<Vec<Kept>, String> {
     // One more byte shows whether data are left over.
     match decoder.read(&mut [0]) {
         Ok(0) => Ok(kept),
-        Ok(_) => Err("it has more data than its head lists".to_owned()),
+        Ok(_) => Err("it has more data than its header lists".to_owned()),
         Err(fault) => Err(fault.to_string()),
     }
 }

@@ -87,7 +87,7 @@ impl StateSpec {
         StateSpec::new(keys, "", Vec::new())
     }
 
-    /// Whether the state is of a drive, not of a server's memory.
+    /// Returns whether the state is of a drive, not of a server's memory.
     pub fn is_of_a_drive(&self) -> bool {
         self.keys.get("device").is_some()
     }
@@ -170,7 +170,7 @@ fn compare(path: &str, ours: Option<&Value>, theirs: Option<&Value>, found: &mut
     found.push(Difference { key: path.to_owned(), ours: text(ours), theirs: text(theirs) });
 }
 
-/// Whether two tables have keys in common: two choices between policies have none.
+/// Returns whether two tables have keys in common: two choices between policies have none.
 fn alike(ours: &Map<String, Value>, theirs: &Map<String, Value>) -> bool {
     ours.keys().any(|name| theirs.contains_key(name))
 }
@@ -193,7 +193,7 @@ fn filled(loaded: &Loaded, number: usize) -> Option<Filled<'_>> {
     }
 }
 
-/// Whether the server with this number begins with memory that jobs have filled.
+/// Returns whether the server with this number begins with memory that jobs have filled.
 pub(super) fn is_filled(loaded: &Loaded, number: usize) -> bool {
     filled(loaded, number).is_some()
 }

@@ -235,7 +235,7 @@ impl Wanted {
     }
 }
 
-/// Whether a run of a plan asks for any state.
+/// Returns whether a run of a plan asks for any state.
 ///
 /// # Errors
 /// As [`Wanted::of`].

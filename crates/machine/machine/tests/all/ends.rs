@@ -160,7 +160,7 @@ fn in_steps(plan: &Plan, step: Time) -> (Document, u32) {
         states: None,
     };
     let opened = Session::open(plan, &mut outside, Observers::default(), Policies::default());
-    let mut session = opened.unwrap().expect("nobody stops it");
+    let mut session = opened.unwrap().expect("nothing stops it");
     let (mut pause, mut pauses) = (Time::ZERO, 0);
     while session.end().is_none() {
         pause += step;

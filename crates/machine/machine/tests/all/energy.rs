@@ -86,7 +86,7 @@ fn double(value: &mut toml::Value) {
             let number: f64 = text[..unit].trim().parse().expect("a number");
             *text = format!("{}{}", 2.0 * number, &text[unit..]);
         }
-        other => panic!("{other} is no quantity"),
+        other => panic!("{other} is not a quantity"),
     }
 }
 

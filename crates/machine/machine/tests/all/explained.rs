@@ -45,7 +45,7 @@ fn run(plan: &Plan, notes: &Notes) -> Document {
         commands: vec![Box::new(notes.clone())],
         ..Observers::default()
     };
-    run_observed(plan, &mut outside, observers).expect("the plan is usable").expect("nobody stops it")
+    run_observed(plan, &mut outside, observers).expect("the plan is usable").expect("nothing stops it")
 }
 
 /// A small drive that collects all the time, and a mixed load beyond what it can serve.

@@ -21,10 +21,10 @@ fn every_inert_option_is_listed_in_the_result_and_changes_nothing() {
     let with = run_alone(&plan(&all)).unwrap_or_else(|fault| panic!("{fault}"));
     let without = run_alone(&plan(plain)).unwrap_or_else(|fault| panic!("{fault}"));
     for name in inert {
-        let said = format!("`{name}` changes nothing here: ");
+        let said = format!("`{name}` has no effect here: ");
         assert!(with.warnings.iter().any(|warning| warning.contains(&said)), "{name}");
     }
-    assert!(!without.warnings.iter().any(|warning| warning.contains("changes nothing here")));
+    assert!(!without.warnings.iter().any(|warning| warning.contains("has no effect here")));
     let io = |document| serde_json::to_value(document).expect("a document has a JSON form");
     assert_eq!(io(&with.io), io(&without.io));
 }
@@ -59,7 +59,7 @@ fn what_a_job_will_not_do_is_said() {
     for rw in ["write", "randwrite", "randread", "randrw"] {
         let short = said(&format!("fio:rw={rw},bs=4k,size=1m,number_ios=257"));
         assert!(
-            short.contains("257 requests are asked for") && short.contains("at most 256 requests"),
+            short.contains("number_ios is 257") && short.contains("at most 256 requests"),
             "{rw}: {short}"
         );
         assert_eq!(said(&format!("fio:rw={rw},bs=4k,size=1m,number_ios=256")), "");
@@ -324,7 +324,7 @@ fn a_job_sets_the_scheduler_of_its_drive() {
     assert_eq!(io(run_on_host("pm9a3", &[&scheduled("none")], &set)), none);
     // Without a kernel.
     let (_, warnings) = run_on_host("pm9a3", &[&scheduled("mq-deadline")], &[]);
-    let said = "job: `ioscheduler` changes nothing here: requests go straight to the drive";
+    let said = "job: `ioscheduler` has no effect here: requests go straight to the drive";
     assert!(warnings.iter().any(|warning| warning.starts_with(said)), "{warnings:?}");
     // Two jobs, two workloads: one drive.
     let mut plan = Plan::new("pm9a3", "").set(MEMORY);

@@ -45,8 +45,8 @@ fn random_reads_rise_with_depth_to_what_the_dies_can_do() {
     assert!(before > 0.95 * limit, "{before} of {limit}");
 }
 
-/// What it is about: where data goes before commands, the dies of a channel come to work in step, and each waits until all have
-/// handed out their data.
+/// Where data goes before commands, the dies of a channel come to work in step, and each waits until all have handed out
+/// their data.
 #[test]
 fn data_before_commands_is_a_convoy() {
     let convoy = DIES / (SENSE_NS + DIES_OF_A_CHANNEL * (COMMAND_NS + DATA_NS)) * 1e9;
@@ -202,7 +202,7 @@ fn near(found: f64, expected: f64, share: f64) {
     assert!((found / expected - 1.0).abs() < share, "{found}, not {expected}");
 }
 
-/// Time of so many frames of so many Dwords in all: 8 more around each, 254 of 256 of 600 MB/s, four latencies of 100 ns a frame.
+/// Time of `frames` frames with `dwords` Dwords in all: 8 more around each, 254 of 256 of 600 MB/s, four latencies of 100 ns a frame.
 fn wire_ns(frames: f64, dwords: f64) -> f64 {
     (dwords + 8.0 * frames) * 4.0 / (0.6 * 254.0 / 256.0) + frames * 400.0
 }
@@ -295,7 +295,7 @@ fn links_and_queues_that_do_not_go_together_are_refused() {
     assert!(told.also.is_empty() && told.to_string().contains("both `nvme` and `ahci`"), "{told}");
 }
 
-/// What `inherits` brought is replaced, as an alternative of a choice is.
+/// An inherited queue is replaced, as an alternative of a choice is.
 #[test]
 fn a_queue_replaces_one_that_is_inherited() {
     let text = "inherits = 'pm9a3'\n[flash.host]\nlink = { sata = { generation = 3, latency = '0ns' } }\n\

@@ -264,7 +264,7 @@ proptest! {
         }
     }
 
-    /// The same of a GPU.
+    /// Variant for a GPU.
     #[test]
     fn no_value_makes_a_gpu_panic(
         platform in prop::sample::select(PLATFORMS.to_vec()),

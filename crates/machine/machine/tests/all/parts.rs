@@ -364,7 +364,7 @@ fn circles_of_memories() {
     let circle = "inherits = 'astriflash'\n[l2]\nmemory = 'memory'\n[memory]\nmemory = 'other'\n\
         [memory.dram_cache]\nbacking = 'memory'\n[other]\nkind = 'memory'\ninherits = 'astriflash.memory'\nmemory = 'memory'\n\
         [other.dram_cache]\nbacking = 'memory'\n";
-    refused(circle, &["tatp"], &["asks itself"]);
+    refused(circle, &["tatp"], &["depends on itself"]);
 }
 
 #[test]

@@ -120,8 +120,8 @@ fn streams_among_writes_get_what_was_written() {
     assert!(figure(&document, "/flash/0/look_ahead/dropped") > 0.0);
 }
 
-/// The law: on a drive with these mechanisms, whose data lies in order over all dies, reads in order are no slower than
-/// reads anywhere.
+/// The law: on a drive with these mechanisms, whose data lies in order over all dies, sequential reads are at least as
+/// fast as random ones.
 #[test]
 fn reads_in_order_keep_up_with_reads_anywhere() {
     for block in ["512", "4k", "16k", "64k", "128k"] {

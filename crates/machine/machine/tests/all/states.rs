@@ -137,7 +137,7 @@ fn a_run_that_takes_a_state_finds_what_one_that_makes_it_finds() {
         same_with_and_without("d16", &[SMALL_D16], state);
         same_with_and_without("pm9a3", &[SMALL_PM9A3], state);
         same_with_and_without("mqsim-default", &[SMALL_MQSIM], state);
-        // What the theory knows is no bad block and no random victim behind placements.
+        // The theory covers neither bad blocks nor random victims behind placements.
         if !state.starts_with("analytic") {
             same_with_and_without("d16", &[SMALL_D16, WORN], state);
         }
@@ -277,7 +277,7 @@ fn a_head_that_promises_something_else_is_refused() {
     };
     refused(
         &|head| _ = head["states"].as_array_mut().expect("a list").pop(),
-        "more data than its head lists",
+        "more data than its header lists",
     );
     refused(&|head| head["states"][0]["bytes"] = u64::MAX.into(), "it has fewer than");
     let twice = |head: &mut Value| {
@@ -285,7 +285,7 @@ fn a_head_that_promises_something_else_is_refused() {
         head["states"].as_array_mut().expect("a list").push(one);
     };
     refused(&twice, "it has fewer than");
-    refused(&|head| head["states"] = 7.into(), "its head is malformed");
+    refused(&|head| head["states"] = 7.into(), "its header is malformed");
     refused(
         &|head| head["version"] = "0.0.1 (states 1)".into(),
         "saved by version 0.0.1 (states 1); this is",
@@ -375,7 +375,7 @@ fn a_server_that_takes_its_memory_finds_what_one_that_fills_it_finds() {
 /// The SHA-256 of the states of this test, as `LAYOUT` 4 has them.
 const FROZEN_MEMORY: (u32, &str) = (4, "79d55a8d478ac82158d042202ee4e6f28bfe454771b85b11edd3f4f1555d211a");
 
-/// As of drives: what another build of the program makes otherwise must have another name.
+/// As of drives: a state that a different build of the program makes differently must have a different name.
 #[test]
 fn a_filled_memory_that_changes_has_another_layout() {
     let mut hash = Sha256::new();

@@ -78,7 +78,7 @@ fn a_percentile_on_too_few_jobs_is_said_with_what_would_do() {
         assert!(text.contains(said), "{text}");
         let needed = text.split("cpu.load.jobs=").nth(1).and_then(|rest| rest.split(',').next());
         let longer: u64 = needed.and_then(|n| n.parse().ok()).expect("a number of jobs");
-        // Exactly so many more jobs do, if as many are cut.
+        // The proposed number of jobs suffices, if as many are cut.
         let cut = format!("cpu.warmup.fixed.jobs={}", cpu(&short).warmup.jobs);
         let enough = run(&plan(longer).set(&cut));
         assert_eq!(warning(&enough, said), None, "{:?}", enough.warnings);

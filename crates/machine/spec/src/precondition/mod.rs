@@ -247,8 +247,8 @@ impl Report {
         steady.save(out);
     }
 
-    /// Whether the report agrees with a translation layer. A map on flash is written after the report: for such a
-    /// layer, free units and the invalid share are not compared.
+    /// Returns whether the report agrees with a translation layer. A map on flash is written after the report: for such
+    /// a layer, free units and the invalid share are not compared.
     pub fn is_of(&self, ftl: &Ftl) -> bool {
         let Report {
             kind: _,

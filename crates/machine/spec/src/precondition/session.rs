@@ -257,7 +257,7 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let what = format!(
-            "no spare space: a group has {blocks} reclaim units of {} map units, of which {kept} are kept free and 2 are frontiers; the other {closed} hold {space} map units, and {per_group} are mapped",
+            "not enough over-provisioning: a group has {blocks} reclaim units of {} map units, of which {kept} are kept free and 2 are frontiers; the other {closed} hold {space} map units, and {per_group} are mapped",
             geo.units_per_ru,
         );
         Err(Diagnostic::new(what)

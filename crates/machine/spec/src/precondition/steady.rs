@@ -76,7 +76,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
     };
     session.require_spare()?;
     session.fill_in_order();
-    // Rounds of a small share must not be so many that checks cost more than the writes.
+    // Rounds must be few enough that the checks of a small share cost less than the writes.
     let round = units.div_ceil(ROUNDS).max(session.ftl.geo.slots / SHORTEST_ROUND);
     // Rounds before the first reclaim carry no information.
     while session.ftl.counters.erases == 0 {
@@ -93,7 +93,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
     Ok(())
 }
 
-/// Whether the last windows agree, at any window length.
+/// Returns whether the last windows agree, at any window length.
 fn is_steady(rounds: &[f64], tolerance: f64) -> bool {
     let mut length = 1;
     while length * WINDOWS <= rounds.len() {

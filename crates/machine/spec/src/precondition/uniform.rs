@@ -63,8 +63,8 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Ha
     Ok(())
 }
 
-/// Whether a group can continue only by garbage collection. The arithmetic of the share leaves room in some other
-/// group.
+/// Returns whether a group can continue only by garbage collection. The arithmetic of the share leaves room in some
+/// other group.
 fn is_full(group: u32, session: &Session<'_>) -> bool {
     session.ftl.free(group) <= session.ftl.thresholds.start
 }

@@ -210,9 +210,9 @@ pub(super) struct Core {
     pub(super) port: u64,
     /// Physical page that a core waits for if it requests one page at a time.
     pub(super) turn: Option<u64>,
-    /// Whether data have arrived that operations in the window, or stores, may have waited for.
+    /// True if data have arrived that operations in the window, or stores, may have waited for.
     pub(super) unsettled: bool,
-    /// Whether nothing runs, and the core waits for a job or a page.
+    /// True if nothing runs, and the core waits for a job or a page.
     pub(super) sleeping: bool,
     /// Cause of dispatch delay since the last operation.
     pub(super) delayed: Option<Spent>,
@@ -367,7 +367,7 @@ pub(super) struct Thread {
     first: u64,
     /// Operation to dispatch next.
     pub(super) next: u64,
-    /// Whether the job has no more operations than the tape holds.
+    /// True if the job has no more operations than the tape holds.
     pub(super) ended: bool,
     /// Operation with which the thread resumed after its last halt: its accesses are completed in any case. Zero if
     /// none.

@@ -22,7 +22,7 @@ pub(super) enum Held {
 pub(super) struct Miss {
     /// Number of the line.
     pub(super) line: u64,
-    /// Whether the line is needed for a change.
+    /// True if the line is needed for a change.
     pub(super) own: bool,
     /// Outcome of the request if the line's page is in flash.
     pub(super) absent: Absent,

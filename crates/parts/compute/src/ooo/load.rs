@@ -68,13 +68,13 @@ impl Load {
         self.ended as f64 / self.jobs.max(1) as f64
     }
 
-    /// Whether every job has ended.
+    /// Returns whether every job has ended.
     pub(super) fn is_over(&self) -> bool {
         self.ended == self.jobs
     }
 
-    /// Whether a new job is available for a core. Jobs arrive until the last one that counts has ended, so that cores
-    /// do not run dry before, unless no others exist.
+    /// Returns whether a new job is available for a core. Jobs arrive until the last one that counts has ended, so that
+    /// cores do not run dry before, unless no others exist.
     pub(super) fn has(&self, core: u16, now: Time) -> bool {
         self.begun < self.most && (self.interval.is_none() || self.queues[usize::from(core)].next <= now)
     }

@@ -154,7 +154,7 @@ impl Cores {
         self.shared.settling = Some(Mser::new());
     }
 
-    /// Whether job times are steady, by the detection.
+    /// Returns whether job times are steady, by the detection.
     pub fn is_steady(&self) -> bool {
         self.shared.settling.as_ref().is_some_and(Mser::is_steady)
     }
@@ -169,7 +169,7 @@ impl Cores {
         self.shared.over_at
     }
 
-    /// Whether every job has ended and nothing is under way.
+    /// Returns whether every job has ended and nothing is under way.
     pub fn is_done(&self) -> bool {
         self.shared.load.is_over() && self.outstanding() == 0
     }

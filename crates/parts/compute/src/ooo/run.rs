@@ -113,7 +113,7 @@ impl Core {
         true
     }
 
-    /// Whether the instructions of an operation are available; requests them if not.
+    /// Returns whether the instructions of an operation are available; requests them if not.
     #[inline]
     fn fetch(&mut self, op: &Op, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) -> bool {
         let last = shared.shape.text + u64::from(op.pc);

@@ -141,7 +141,7 @@ config::policies! {
     }
 }
 
-/// Whether a spec can leave out the value.
+/// Returns whether a spec can leave out the value.
 fn is_default(tables: &TableSharing) -> bool {
     *tables == TableSharing::default()
 }

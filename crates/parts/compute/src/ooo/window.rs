@@ -77,7 +77,7 @@ pub(super) struct Entry {
     pub(super) kind: OpKind,
     pub(super) state: State,
     pub(super) cause: Spent,
-    /// Whether it found no free register, and cannot have executed before a retry.
+    /// True if the access found no free register; it cannot execute before a retry.
     pub(super) blocked: bool,
     pub(super) count: u16,
     /// Numbers of the operations that it needs; zero for none.
@@ -169,14 +169,14 @@ impl Window {
         &mut self.entries[at]
     }
 
-    /// Whether an operation is still known: it is inside, or retired so recently that its result may be younger than
-    /// the place of a new operation. Results of older operations have been available for long.
+    /// Returns whether an operation is still known: it is inside, or retired so recently that its result may be younger
+    /// than the place of a new operation. Results of older operations have been available for long.
     #[inline]
     pub(super) fn knows(&self, number: u64) -> bool {
         number >= self.first && number + self.entries.len() as u64 >= self.tail
     }
 
-    /// Whether every operation in the window has a retirement time.
+    /// Returns whether every operation in the window has a retirement time.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
         self.retired == self.tail
@@ -308,7 +308,7 @@ impl Stores {
         self.held[n].doing = doing;
     }
 
-    /// Whether a store holds all bytes of a load.
+    /// Returns whether a store holds all bytes of a load.
     pub(super) fn forwards(&self, address: u64, width: u8) -> bool {
         let end = address + u64::from(width);
         self.held

@@ -81,7 +81,7 @@ pub(super) struct App {
     taken: u32,
     /// Blocks that have begun and not ended.
     running: u32,
-    /// Whether the application has come to its end, the first one if it is repeated.
+    /// True if the application has come to its end, the first one if it is repeated.
     pub(super) done: bool,
 }
 
@@ -167,7 +167,7 @@ impl Gpu {
         }
     }
 
-    /// Whether blocks have ended or become ready since the last call.
+    /// Returns whether blocks have ended or become ready since the last call.
     fn close_blocks(&mut self, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) -> bool {
         let mut any = false;
         while let Some(app) = self.ended.pop() {
@@ -184,7 +184,7 @@ impl Gpu {
         any | std::mem::take(&mut self.fresh)
     }
 
-    /// Whether a multiprocessor has taken the next block of an application.
+    /// Returns whether a multiprocessor has taken the next block of an application.
     fn take_block(
         &mut self,
         app: usize,

@@ -57,9 +57,9 @@ pub struct Gpu {
     shares: Vec<Range<u16>>,
     /// Scheduler of each application's blocks among these.
     blocks: Vec<Box<dyn BlockScheduler>>,
-    /// Whether an application that has ended restarts until all have ended.
+    /// True if an application that has ended restarts until all have ended.
     repeat: bool,
-    /// Whether all have ended: nothing more is issued for restarted applications.
+    /// True if all have ended: nothing more is issued for restarted applications.
     over: bool,
     /// Position of each application's present kernel in `stats.kernels`.
     kernels: Vec<usize>,
@@ -71,7 +71,7 @@ pub struct Gpu {
     next: u64,
     /// Applications of blocks that have ended.
     ended: Vec<u8>,
-    /// Whether blocks may have become ready: a kernel has been launched, or an application is held or released.
+    /// True if blocks may have become ready: a kernel has been launched, or an application is held or released.
     fresh: bool,
     meter: Option<Box<GpuMeter>>,
 }
@@ -227,12 +227,12 @@ impl Gpu {
         self.sms.len() as u16
     }
 
-    /// Whether every application has ended, at least once.
+    /// Returns whether every application has ended, at least once.
     pub fn is_done(&self) -> bool {
         self.apps.iter().all(|app| app.done)
     }
 
-    /// Whether an application that has ended restarts until all have ended.
+    /// Returns whether an application that has ended restarts until all have ended.
     pub fn repeats(&self) -> bool {
         self.repeat
     }

@@ -42,7 +42,7 @@ pub struct GpuSpec {
     pub blocks: BlockScheduling,
     /// Sharing of the multiprocessors among applications.
     pub kernels: KernelScheduling,
-    /// Whether an application that has ended restarts, on its original data, until every other one has ended once:
+    /// True if an application that has ended restarts, on its original data, until every other one has ended once:
     /// MacSim's `repeat_trace`. The run then ends, wherever other applications are; IPC counts all warp instructions.
     pub repeat: bool,
     /// Resources of a multiprocessor.

@@ -11,9 +11,9 @@ struct Group {
     pins: u16,
     /// Number of sections that wait for a frame for it.
     wanted: u16,
-    /// Whether it was changed since it came, or since its last write to flash began.
+    /// True if the group has changed since it came, or since its last write to flash began.
     dirty: bool,
-    /// Whether it is being written to flash.
+    /// True while the group is being written to flash.
     writing: bool,
     /// Neighbours in its list of unused groups: one used longer ago, and one used less long ago.
     older: u32,
@@ -42,7 +42,7 @@ impl Group {
         self.place == Place::Absent && self.wanted > 0
     }
 
-    /// Whether its frame can be taken, now or when flash has it.
+    /// Returns whether its frame can be taken, now or when flash has it.
     fn is_spare(&self) -> bool {
         self.place == Place::Here && self.pins == 0 && !self.dirty
     }
@@ -123,7 +123,7 @@ impl Frames {
         }
     }
 
-    /// Whether a group has no frame.
+    /// Returns whether a group has no frame.
     pub fn is_absent(&self, group: u32) -> bool {
         self.groups[group as usize].place == Place::Absent
     }
@@ -216,7 +216,7 @@ impl Frames {
         }
     }
 
-    /// Whether a group is being written.
+    /// Returns whether a group is being written.
     pub fn is_writing(&self, group: u32) -> bool {
         self.groups[group as usize].writing
     }
@@ -226,7 +226,7 @@ impl Frames {
         self.free
     }
 
-    /// Whether an empty frame exists, if necessary after evicting a group that is equal to flash.
+    /// Returns whether an empty frame exists, if necessary after evicting a group that is equal to flash.
     fn make_room(&mut self) -> bool {
         let oldest = self.clean.oldest;
         if self.free == 0 && oldest != NONE {

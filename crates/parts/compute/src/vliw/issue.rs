@@ -32,7 +32,7 @@ pub struct LoopCycles {
     pub recurrence: u64,
     /// Longest chain of operations of one iteration, cycles.
     pub chain: u64,
-    /// Whether it is an innermost loop: its iterations overlap.
+    /// True for an innermost loop, whose iterations overlap.
     pub overlaps: bool,
 }
 
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!((found.chain, found.drain()), (17, 8));
     }
 
-    /// The same over `j` in the innermost loop: each iteration has an element of its own, and units alone bound it.
+    /// A sum over `j` in the innermost loop: each iteration has an element of its own, and units alone bound it.
     #[test]
     fn independent_iterations_are_bound_by_units() {
         let code = "for i in 0..n { for k in 0..n { for j in 0..n { C[i][j] += a * A[i][k] * B[k][j]; } } }";

@@ -53,7 +53,7 @@ impl Level {
         Level { tags: Tags::new(shape, &ReplacementPolicy::lru), shift: spec.line.get().trailing_zeros() }
     }
 
-    /// Whether the level has the line of a byte; counts as a use, and a store changes the line.
+    /// Returns whether the level has the line of a byte; counts as a use, and a store changes the line.
     #[inline]
     fn hits(&mut self, byte: u64, write: bool) -> bool {
         let Some(place) = self.tags.find(byte >> self.shift) else { return false };
@@ -211,7 +211,7 @@ impl Sharing {
         self.jobs[core] = Some(Job { left: alone * WHOLE, rate });
     }
 
-    /// Whether a core has computed its section; if so, it becomes idle.
+    /// Returns whether a core has computed its section; if so, it becomes idle.
     pub(super) fn ends(&mut self, now: Time, core: usize) -> bool {
         self.count(now);
         let is_over = self.jobs[core].is_some_and(|job| job.left == 0);
@@ -379,7 +379,7 @@ mod tests {
         near(run(10, &[(Time::ZERO, Time::ZERO, 0)])[0], 1e-12);
     }
 
-    /// What flash brings goes first: 5 of 10 bytes a second for a second, and one core wants all 10.
+    /// Data from flash goes first: 5 of 10 bytes a second for a second, and one core wants all 10.
     #[test]
     fn what_is_carried_for_flash_goes_first() {
         let mut sharing = Sharing::new(1, 10);

@@ -225,7 +225,7 @@ struct Kernel {
     microblock: u32,
     begun: u32,
     ended: u32,
-    /// Whether one core executes the whole kernel.
+    /// True if one core executes the whole kernel.
     whole: bool,
 }
 
@@ -271,7 +271,7 @@ impl Chain {
         kernels.filter(|(_, kernel)| !kernel.is_over()).map(|(at, _)| at as Instance)
     }
 
-    /// Whether every kernel is over.
+    /// Returns whether every kernel is over.
     pub fn is_over(&self) -> bool {
         self.first == self.kernels.len()
     }
@@ -281,7 +281,7 @@ impl Chain {
         self.kernels[instance as usize].app
     }
 
-    /// Whether no screen of a kernel has begun.
+    /// Returns whether no screen of a kernel has begun.
     pub fn is_fresh(&self, instance: Instance) -> bool {
         !self.kernels[instance as usize].has_begun()
     }
@@ -319,7 +319,7 @@ impl Chain {
         screen
     }
 
-    /// Whether a screen is the first of its kernel.
+    /// Returns whether a screen is the first of its kernel.
     pub fn is_first(&self, screen: Screen) -> bool {
         screen.microblock == 0 && screen.screen == 0
     }

@@ -142,7 +142,7 @@ impl Program {
         }
     }
 
-    /// Whether the parts of a microblock may run at once.
+    /// Returns whether the parts of a microblock may run at once.
     pub(super) fn is_split(&self, microblock: usize) -> bool {
         match &self.source {
             Source::Nested(of) => of.kernel.microblocks()[microblock].split.is_some(),

@@ -18,9 +18,9 @@ pub struct Touch {
     pub array: u32,
     /// Position of the group.
     pub group: u32,
-    /// Whether any of the group is read.
+    /// True if any of the group is read.
     pub reads: bool,
-    /// Whether any of the group is written.
+    /// True if any of the group is written.
     pub writes: bool,
 }
 
@@ -82,7 +82,7 @@ impl Recorded {
         self.microblocks.len()
     }
 
-    /// Whether the pieces of a microblock may run at once.
+    /// Returns whether the pieces of a microblock may run at once.
     pub fn is_split(&self, microblock: usize) -> bool {
         self.microblocks[microblock].is_split
     }

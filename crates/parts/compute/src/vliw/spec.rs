@@ -195,7 +195,7 @@ impl CoreSpec {
         self.build_caches().map(|_| ())
     }
 
-    /// Both levels of caches, and the number of prefetched streams.
+    /// Returns both levels of caches, and the number of prefetched streams.
     pub(in crate::vliw) fn caches(&self) -> (&CacheSpec, &CacheSpec, u32) {
         (&self.l1, &self.l2, self.prefetch.as_ref().map_or(0, |prefetch| prefetch.streams))
     }

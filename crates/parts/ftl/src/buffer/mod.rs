@@ -524,7 +524,7 @@ impl Buffer {
         self.draining |= self.dirty > self.high;
     }
 
-    /// Registers a line that is no longer dirty.
+    /// Registers a line that has become clean.
     fn unwait(&mut self, line: u32) {
         self.waiting.remove(line);
         self.dirty -= u32::from(!self.lines[line as usize].kept);

@@ -414,7 +414,7 @@ mod tests {
     }
 
     /// Two planes of a set: the log block of one is full, the other's has a single page, of a different data block.
-    /// Both data blocks move in both planes, under the same numbers; the old blocks are free when both planes have
+    /// The two data blocks move in both planes, under the same numbers; the old blocks are free when both planes have
     /// erased them.
     #[test]
     fn a_set_of_planes_is_merged_together() {

@@ -260,7 +260,7 @@ impl ByWear {
         self.entries[ru as usize].list = Links { prev: last, next: NONE };
     }
 
-    /// Removes a unit that is no longer closed.
+    /// Removes a unit that was closed.
     pub(crate) fn remove(&mut self, ru: u32) {
         let Entry { erases, list: Links { prev, next } } = self.entries[ru as usize];
         let ends = &mut self.lists[(erases - self.first) as usize];

@@ -206,7 +206,7 @@ pub struct Woken {
 pub struct Run {
     /// Hardware queue.
     pub hctx: u16,
-    /// Whether a kernel worker (`kblockd`) runs it later, on a core of that queue; otherwise the caller runs it at
+    /// True if a kernel worker (`kblockd`) runs it later, on a core of that queue; otherwise the caller runs it at
     /// once.
     pub later: bool,
 }
@@ -329,9 +329,9 @@ pub struct Device {
     /// Maximum commands in flight in one queue. Linux uses one less than the queue has entries
     /// (`nvme_alloc_io_tag_set`).
     pub queue_depth: u32,
-    /// Whether the device has a volatile write cache (`QUEUE_FLAG_WC`); without one, flushes complete at once.
+    /// True if the device has a volatile write cache (`QUEUE_FLAG_WC`); without one, flushes complete at once.
     pub write_cache: bool,
-    /// Whether the device supports force unit access (`QUEUE_FLAG_FUA`); otherwise the block layer flushes after the
+    /// True if the device supports force unit access (`QUEUE_FLAG_FUA`); otherwise the block layer flushes after the
     /// write.
     pub fua: bool,
 }

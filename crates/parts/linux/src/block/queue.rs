@@ -42,9 +42,9 @@ pub(super) struct Hctx {
     pub(super) holders: Vec<u32>,
     /// Requests past the scheduler that wait for the driver.
     pub(super) dispatch: RequestList,
-    /// Whether the queue runs again when one of its requests is freed (`BLK_MQ_S_SCHED_RESTART`).
+    /// True if the queue runs again when one of its requests is freed (`BLK_MQ_S_SCHED_RESTART`).
     pub(super) restart: bool,
-    /// Whether a worker has been told to run the queue.
+    /// True if a worker has been told to run the queue.
     pub(super) told: bool,
     pub(super) flush: FlushQueue,
 }

@@ -28,7 +28,7 @@ pub struct Request {
     pub core: u16,
     /// Hardware queue.
     pub hctx: u16,
-    /// Whether it accepts no further merges (`RQF_NOMERGE`).
+    /// True if the request accepts no further merges (`RQF_NOMERGE`).
     pub nomerge: bool,
     /// Time at which it was created (`start_time_ns`).
     pub start: Time,
@@ -44,7 +44,7 @@ pub struct Request {
     pub(super) tag: u32,
     /// Scheduler tag, or [`NONE`].
     pub(super) sched_tag: u32,
-    /// Whether it counts as synchronous where requests are allocated in batches.
+    /// True if the request counts as synchronous where requests are allocated in batches.
     pub(super) in_batch_of_sync: bool,
     /// Completed steps of its flush sequence; `None` for a request without one.
     pub(super) flush_steps: Option<u8>,

@@ -20,7 +20,7 @@ struct Submitter {
 struct Rest {
     bio: Bio,
     whole: u32,
-    /// Whether its first part has permission to write, after the attempts to merge.
+    /// True if the first part has permission to write, after the attempts to merge.
     leave: bool,
 }
 

@@ -174,7 +174,7 @@ const BATCH_TIME: Time = Time::from_ms(20);
 #[derive(Debug, Default)]
 struct Half {
     count: u32,
-    /// Whether only tasks with a batch get requests.
+    /// True if only tasks with a batch get requests.
     full: bool,
     who: VecDeque<u32>,
 }

@@ -248,13 +248,13 @@ pub enum Need {
     Commit {
         /// Transaction.
         tid: Tid,
-        /// Whether to flush the drive afterwards: the commit had already sent its flush.
+        /// True to flush the drive afterwards: the commit had already sent its flush.
         flush: bool,
     },
     /// Write the dirty ones of the file's [metadata blocks](Ext4::metadata), wait for them, and then flush; without a
     /// journal.
     Write {
-        /// Whether to flush.
+        /// True to flush.
         flush: bool,
     },
 }

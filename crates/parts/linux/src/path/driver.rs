@@ -28,7 +28,7 @@ pub(super) struct Vector {
     pending: Vec<(Issued, Completion)>,
     /// Completions being handled.
     batch: Vec<(Issued, Completion)>,
-    /// Whether a handler is at work or scheduled, or a polling thread is at work.
+    /// True if a handler is at work or scheduled, or a polling thread is at work.
     pub(super) active: bool,
 }
 
@@ -373,7 +373,7 @@ impl<P: Program> Host<P> {
 pub(super) struct Ordered {
     /// Thread that sleeps until the order is done.
     task: Task,
-    /// Whether the kernel has learned that the order is done.
+    /// True if the kernel has learned that the order is done.
     pub(super) done: bool,
 }
 

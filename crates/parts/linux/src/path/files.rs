@@ -18,11 +18,11 @@ pub(super) struct Node {
     pub(super) disk: u16,
     /// Length in bytes.
     pub(super) bytes: u64,
-    /// Whether the file exists.
+    /// True if the file exists.
     pub(super) exists: bool,
     /// Number of descriptors that hold the file.
     pub(super) held: u32,
-    /// Whether a thread holds its lock exclusively, and how many share it.
+    /// Lock of the file: held exclusively, and number of threads that share it.
     locked: bool,
     shared: u32,
     /// Threads that wait for its lock.

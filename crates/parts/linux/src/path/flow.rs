@@ -23,7 +23,7 @@ pub(super) struct Flow {
     /// Advice for its future reads.
     pub(super) advice: Advice,
     pub(super) waiting: VecDeque<Command>,
-    /// Whether a request has just been answered.
+    /// True if a request has just been answered.
     pub(super) answered: bool,
     /// Submitted requests that are not answered, if it does not wait for each.
     pub(super) under_way: u32,
@@ -34,9 +34,9 @@ pub(super) struct Flow {
     pub(super) batches: Batches,
     pub(super) in_call: u32,
     full: bool,
-    /// Whether it is in the call that waits for completions.
+    /// True while in the call that waits for completions.
     pub(super) reaping: bool,
-    /// Whether it polls for completions on its core.
+    /// True while the flow's thread polls for completions on its core.
     pub(super) spins: bool,
     /// Flushes of a ring, and the thread that waits for them.
     pub(super) syncs: VecDeque<Command>,

@@ -56,9 +56,9 @@ pub(super) enum Frame {
     LockDirect {
         /// Byte range.
         access: Access,
-        /// Whether it writes.
+        /// True for a write.
         write: bool,
-        /// Whether it has waited.
+        /// True if the thread has waited.
         waited: bool,
     },
     /// Releases the lock of an inode.
@@ -77,7 +77,7 @@ pub(super) enum Frame {
     Sync {
         /// Open file.
         file: u32,
-        /// Whether it is `fdatasync`.
+        /// True for `fdatasync`.
         data_only: bool,
     },
     /// Returns from a sync.
@@ -119,7 +119,7 @@ pub(super) enum Frame {
         tail: u32,
         /// First transaction of the log.
         tid: Tid,
-        /// Whether it made room in the log.
+        /// True if the write made room in the log.
         checkpoint: bool,
     },
     /// Writes dirty metadata blocks to their places, those of an inode or all; without a journal.
@@ -128,7 +128,7 @@ pub(super) enum Frame {
         disk: u16,
         /// Inode of the blocks; `None` for all.
         inode: Option<Inode>,
-        /// Whether blocks that are being written are written once more.
+        /// True if blocks that are being written are written once more.
         again: bool,
     },
     /// Waits for metadata blocks of a disk that are being written.
@@ -145,7 +145,7 @@ pub(super) enum Frame {
     Direct {
         /// Byte range.
         access: Access,
-        /// Whether it writes.
+        /// True for a write.
         write: bool,
         /// [`Dio`](super::io::Dio) of the request, if the thread does not wait for it.
         dio: Option<u32>,
@@ -162,14 +162,14 @@ pub(super) enum Frame {
     Touch {
         /// Byte range.
         access: Access,
-        /// Whether it stores.
+        /// True for a store.
         write: bool,
     },
     /// Loads or stores pages of a mapping, one after another.
     Mapped {
         /// Byte range.
         access: Access,
-        /// Whether it stores.
+        /// True for a store.
         write: bool,
     },
     /// Begins the synchronous write of a range: pages that are dirty now, and none that becomes dirty later.
@@ -255,10 +255,10 @@ pub(super) struct Range {
     pub(super) end: u64,
     /// Pages that may still be written.
     pub(super) left: u64,
-    /// Whether for integrity: every page that was dirty at the beginning, even if it is under write-back
+    /// True for integrity: every page that was dirty at the beginning, even if it is under write-back
     /// (`WB_SYNC_ALL`).
     pub(super) sync: bool,
-    /// Whether pages without blocks are allocated some; otherwise they are skipped.
+    /// True if pages without blocks are allocated some; otherwise they are skipped.
     pub(super) allocate: bool,
     /// Current extent, whose blocks are allocated: the page after its last (zero without one), and the owner of its
     /// bios if it is new.
@@ -280,6 +280,6 @@ pub(super) struct Resize {
     pub(super) inode: Inode,
     /// New length in bytes.
     pub(super) bytes: u64,
-    /// Whether the file itself is removed.
+    /// True if the file itself is removed.
     pub(super) remove: bool,
 }

@@ -44,11 +44,11 @@ pub(super) struct Dio {
     pub(super) completion: Completion,
     pub(super) access: Access,
     pub(super) write: bool,
-    /// Whether its bios have force unit access, or it is made durable after them (`IOMAP_DIO_WRITE_FUA`,
+    /// Durability: by force unit access of the bios, or by a sync after them (`IOMAP_DIO_WRITE_FUA`,
     /// `IOMAP_DIO_NEED_SYNC`).
     pub(super) fua: bool,
     pub(super) sync: bool,
-    /// Whether its thread polls for its completion.
+    /// True if the thread polls for the completion.
     pub(super) polled: bool,
     /// Bios in flight, plus the submitting thread until it has submitted all (`dio->ref`).
     pub(super) count: u32,
@@ -77,7 +77,7 @@ pub(super) struct Counter {
     pub(super) log: Option<u16>,
     /// Disk to whose log a commit block is written, and its transaction.
     pub(super) commit: Option<(u16, Tid)>,
-    /// Whether one has failed.
+    /// True if a bio has failed.
     pub(super) failed: bool,
 }
 

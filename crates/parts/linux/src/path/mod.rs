@@ -142,13 +142,13 @@ struct Disk {
     /// Block device, whose pages are metadata blocks, and the dirty ones among them.
     device: Inode,
     home: u64,
-    /// Whether data go through the journal.
+    /// True if data go through the journal.
     journals_data: bool,
-    /// Whether a transaction is being committed; its log blocks in flight; expiry of the running transaction's timer.
+    /// Commit in progress; log blocks in flight; expiry of the running transaction's timer.
     committing: bool,
     log: Option<u32>,
     commit_timer: Option<Time>,
-    /// Whether the journal's superblock is being written, and the transaction that it begins with.
+    /// Write of the journal's superblock in progress, and the first transaction that it names.
     writes_tail: bool,
     tail: Tid,
     /// Newest transaction whose commit block is on the drive.
@@ -158,7 +158,7 @@ struct Disk {
     /// Unwaited direct writes whose data are on the drive, and the worker that ends them, once needed.
     finishing: VecDeque<u32>,
     finisher: Option<Task>,
-    /// Whether its journal has been aborted.
+    /// True if the journal has been aborted.
     aborted: bool,
 }
 

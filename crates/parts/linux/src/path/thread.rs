@@ -24,11 +24,11 @@ pub(super) struct Thread {
     pub(super) wait: Option<Wait>,
     /// Plugs with its unflushed requests, by disk.
     pub(super) plugs: Vec<Plug>,
-    /// Whether it holds its plugs until it has submitted all requests of its call.
+    /// True if the thread holds its plugs until it has submitted all requests of its call.
     pub(super) gathers: bool,
     /// Bio that it could not submit for lack of room, and its disk.
     pub(super) stalled: Option<(u16, Stalled)>,
-    /// Whether a bio of it waits in the block layer; it submits no other bio first.
+    /// True while a bio of the thread waits in the block layer, which must be submitted first.
     pub(super) waits_for_room: bool,
     /// Pages that it has dirtied.
     pub(super) dirtier: Dirtier,

@@ -24,7 +24,7 @@ pub(super) struct Core {
     pub(super) min_vruntime: u64,
     /// End of the last interrupt's handler.
     pub(super) interrupted_until: Time,
-    /// Whether the thread must leave as soon as it can.
+    /// True if the thread must leave as soon as it can.
     pub(super) resched: bool,
     /// Thread that ran last.
     last: Option<Task>,

@@ -36,7 +36,7 @@ impl Default for Dirtier {
 pub struct Balance {
     /// End of its pause, after which it calls [`Writeback::resume`]; `None` if it goes on at once.
     pub pause: Option<Time>,
-    /// Whether the flusher of the device is to run.
+    /// True if the flusher of the device is to run.
     pub wake: Wake,
 }
 

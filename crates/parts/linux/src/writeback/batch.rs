@@ -16,7 +16,7 @@ pub(super) struct Batch {
     since: Jiffies,
     /// Pages and inodes that have been written.
     progress: u64,
-    /// Whether it is time to check the thresholds again.
+    /// True when the thresholds are due for another check.
     over: bool,
 }
 
@@ -278,7 +278,7 @@ pub(super) struct Work {
     pub(super) dirtied_before: Jiffies,
     /// Pages submitted.
     pub(super) pages: u64,
-    /// Whether it has had a step.
+    /// True once the work has had a step.
     pub(super) stepped: bool,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Flusher {
     phase: Phase,
     /// Time of its next periodic run.
     timer: Option<Jiffies>,
-    /// Whether it runs, or is to run again.
+    /// True while the flusher runs, or is to run again.
     queued: bool,
     pub(super) works: VecDeque<Work>,
     pub(super) start_all: Option<Reason>,

@@ -64,7 +64,7 @@ struct Wb {
     bandwidth: Bandwidth,
     /// Time of the bandwidth update if no task pauses or writes.
     bandwidth_due: Option<Time>,
-    /// Whether dirty pages exceed the device's share of the limit, and the limit.
+    /// True if dirty pages exceed the device's share of the limit, and the limit.
     dirty_exceeded: bool,
     /// Inodes with pages under write-back.
     writeback_inodes: u32,

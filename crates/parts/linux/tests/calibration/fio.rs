@@ -26,7 +26,7 @@ pub(crate) struct Work {
     /// Rate in bytes a second.
     rate: Option<u64>,
     depth: u32,
-    /// Whether it begins when the jobs before it have ended.
+    /// True for a job that begins when the jobs before it have ended.
     stonewall: bool,
     rng: Rng,
     /// Bytes requested, and writes since the last `fsync`.

@@ -60,7 +60,7 @@ pub enum Out {
     Probe(Probe),
     /// To the core that is the access's port, or its memory management unit for a page walk. The kind is what the core
     /// has now: [`AccessKind::Own`] the only copy, [`AccessKind::Read`] one of several, [`AccessKind::Write`] nothing.
-    /// Its bytes are zero if it brings no line: the core already had a copy, or the answer has no data.
+    /// An answer without a line has zero bytes: the core already had a copy, or the answer has no data.
     Answer {
         /// Tile that it comes from.
         tile: u16,

@@ -52,7 +52,7 @@ use std::ops::Range;
 /// Messages sent by a DRAM cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
-    /// A command comes back: its lines have been read or written or, if so marked, there are no data.
+    /// A command comes back: its lines have been read or written or, if so marked, have no data.
     Done(MemCommand),
     /// Page to read from a flash device, or to write there. Its offset is the page's physical address, its tag below
     /// 2^31.

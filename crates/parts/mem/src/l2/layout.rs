@@ -5,7 +5,7 @@ use proto::memory::PAGE;
 /// Maps physical addresses to banks and back.
 ///
 /// Memory is divided into units of `1 << shift` bytes. Each row of as many units as there are banks has one unit in
-/// each bank; a hash of the row selects its first bank, so that no stride of rows hits one bank only. A bank numbers
+/// each bank; a hash of the row selects its first bank, to spread any stride of rows over banks. A bank numbers
 /// its lines without gaps, row by row, so that all its sets are used alike.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {

@@ -70,7 +70,7 @@ engine::events! {
 pub enum Out {
     /// The page of a translation is in the GPU's memory.
     Resolved(Translation),
-    /// A page is no longer in the GPU's memory.
+    /// A page has left the GPU's memory.
     Evict {
         /// Application of the page.
         app: u8,

@@ -48,7 +48,7 @@ pub struct FlashEnergySpec {
 pub struct FlashCosts {
     /// Energies of all other pages.
     pub spec: FlashEnergySpec,
-    /// Energies of an SLC page: read, programmed. `None` if there are no SLC pages.
+    /// Energies of an SLC page: read, programmed. `None` without SLC pages.
     pub slc: Option<[Energy; 2]>,
 }
 

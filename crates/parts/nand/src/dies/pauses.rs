@@ -251,7 +251,7 @@ impl Backend {
         }
     }
 
-    /// Reserves the remaining power for the waiters, so that no other die overtakes them. A busy die takes it
+    /// Reserves the remaining power for the waiters: other dies must not overtake them. A busy die takes it
     /// afterwards.
     #[cold]
     fn promise_power(&mut self) {

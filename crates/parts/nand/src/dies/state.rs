@@ -137,7 +137,7 @@ impl Die {
 }
 
 impl Channel {
-    /// Appends an idle channel: the wake-up at the end of its last tenure is no longer needed.
+    /// Appends an idle channel, without the wake-up at the end of its last tenure.
     fn save(&self, out: &mut Vec<u8>) {
         let Channel {
             busy_until,

@@ -95,7 +95,7 @@ impl Table {
         std::mem::discriminant(&self.store) == std::mem::discriminant(&other.store)
             && self.len() == other.len()
     }
-    /// Returns whether no entry of a range was ever written, so that no memory is allocated for it.
+    /// Returns true if no entry of a range was ever written; such a range has no memory allocated.
     pub fn is_untouched(&self, range: Range<u64>) -> bool {
         match &self.store {
             Store::Dense(c) => c.is_untouched(range),
@@ -283,7 +283,7 @@ impl Bits {
             Some(((at - 1) & !63) + u64::from(bit))
         })
     }
-    /// Returns whether no flag of a range was ever inverted, so that no memory is allocated for it.
+    /// Returns true if no flag of a range was ever inverted; such a range has no memory allocated.
     pub fn is_untouched(&self, range: &Range<u64>) -> bool {
         range.is_empty() || self.words.is_untouched(range.start >> 6..((range.end - 1) >> 6) + 1)
     }

@@ -393,7 +393,7 @@ impl Device {
             return;
         }
         let active = &mut self.active[id];
-        // Zeroes need not be written where there is no data.
+        // Sectors without data need no zeroes written.
         if active.command.op == IoOp::Write
             && let Some(merge) = &mut active.merge
         {

@@ -206,7 +206,7 @@ pub(super) enum Cargo {
     Write(u32),
     /// A page sent out to the controller, on its way to the data register of an operation's plane.
     CopyOut(u32),
-    /// That page on its way back.
+    /// A page on its way back from the controller.
     CopyIn(u32),
     /// Lines taken by the shared cache; nothing waits for them.
     Parked,

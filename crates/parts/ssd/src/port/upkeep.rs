@@ -26,7 +26,7 @@ pub struct Upkeep {
     works: VecDeque<(Time, Time)>,
     /// End of the work on the last batch.
     ends: Time,
-    /// Work that had ended when the last batch was scheduled, and is no longer listed.
+    /// Work that had ended when the last batch was scheduled, and has been unlisted.
     worked: Time,
 }
 

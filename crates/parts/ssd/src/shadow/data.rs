@@ -34,7 +34,7 @@ impl Version {
         Version(16 + (n << 9))
     }
 
-    /// This version, written for a placement.
+    /// Returns this version as written for a placement.
     pub(super) fn placed(self, placement: u8) -> Version {
         Version(self.0 + u64::from(placement) + 1)
     }

@@ -288,7 +288,7 @@ fn writes_share_their_dies_with_parity() {
     assert_eq!((without.device.parity(), without.device.units_of_parity()), (None, 0));
 }
 
-/// What parity takes away of a block is as if the block were smaller: collection moves as much then, unit for unit.
+/// Parity acts as if blocks were smaller: GC moves as much as with smaller blocks, unit for unit.
 #[test]
 fn collection_works_as_with_blocks_of_the_pages_that_hold_data() {
     let moves = |data: Option<u32>, pages: u32, over: u8| {

@@ -54,7 +54,7 @@ fn combination() -> Combination {
     }
 }
 
-/// What to do, first byte, bytes.
+/// Operation, first byte, bytes.
 type Io = (IoOp, u64, u64);
 
 /// Device and its clock.

@@ -172,7 +172,8 @@ fn folding_in_the_foreground_begins_where_it_is_told() {
     }
 }
 
-/// What went through the cache was programmed and read at its energies, and programmed at those of ordinary cells.
+/// Pages that went through the cache were programmed and read at its energies, and programmed at those of ordinary
+/// cells.
 #[test]
 fn pages_of_one_bit_a_cell_have_energies_of_their_own() {
     let mut spec = spec(SlcSpec { energy: slc_energy(), ..cache(2, 0, SlcFull::direct) });
@@ -280,7 +281,7 @@ fn caches() -> Vec<SlcSpec> {
     ]
 }
 
-/// The same device with a cache and room for it, and without what a cache cannot be combined with.
+/// Device with a cache and room for it, and without what a cache cannot be combined with.
 fn with(combination: &Combination, slc: &SlcSpec) -> (Combination, FlashSpec) {
     let combination = Combination {
         placements: 1,

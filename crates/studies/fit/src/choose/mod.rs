@@ -52,9 +52,9 @@ pub(super) struct Chosen {
     pub(super) thread: Option<(f64, Job)>,
     /// Idle time after which a sleeping core sleeps, in microseconds, and the point that determines it.
     pub(super) after: Option<(f64, Job)>,
-    /// Whether something may sleep while nothing is in flight: no point with few requests in flight tells.
+    /// True if something may sleep while nothing is in flight: no point with few requests in flight tells.
     pub(super) may_sleep: bool,
-    /// Whether the time of the thread is the user's, or follows from saturated reads.
+    /// True if the time of the thread is the user's, or follows from saturated reads.
     pub(super) thread_is_known: bool,
     /// Notes on points that were not used despite their appearance, and on open questions.
     pub(super) notes: Vec<String>,
@@ -181,7 +181,7 @@ fn idle<'p>(points: &[&'p Point]) -> Result<&'p Point, Diagnostic> {
     let took = as_time(measure, figure);
     let (least, most) = FLASH;
     if took < least {
-        return Err(Diagnostic::new(format!("{}: a random read takes {took:.1} us, less than the sensing of flash", idle.place))
+        return Err(Diagnostic::new(format!("{}: a random read takes {took:.1} us, less than flash takes to sense a page", idle.place))
             .help("such reads come from memory: bypass the page cache (`direct=1`), and read more of the drive than a buffer holds, written before"));
     }
     if took > most {
@@ -220,7 +220,7 @@ impl Chosen {
         !point.held && self.targets.iter().any(chose)
     }
 
-    /// Returns whether every metric of a point chose a value, so that none is a prediction.
+    /// Returns whether every metric of a point chose a value, which leaves no prediction.
     pub(super) fn is_all_fitted(&self, point: &Point) -> bool {
         let of = |measure: &Measure| measure.of(&point.figures).is_none() || self.is_fitted(point, *measure);
         Measure::ALL.iter().all(of)

@@ -67,7 +67,7 @@ fn what_is_held_against_a_fit_chooses_nothing() {
 fn what_is_no_ssd_is_refused() {
     let fault = |text: &str| choose(&[point(text)], &base(), false, false).unwrap_err().what;
     assert!(fault("rw=randread,bs=4k,iodepth=1,clat=8ms").contains("takes 8.0 ms: that is not an SSD"));
-    assert!(fault("rw=randread,bs=4k,iodepth=1,clat=2us").contains("less than the sensing of flash"));
+    assert!(fault("rw=randread,bs=4k,iodepth=1,clat=2us").contains("less than flash takes to sense a page"));
     assert!(fault("rw=randread,bs=4k,iodepth=4,clat=80us").contains("a point of a random read at depth 1"));
 }
 

@@ -120,7 +120,7 @@ struct Variant {
     name: &'static str,
     /// Figures, or what their names begin with.
     figures: &'static [&'static str],
-    /// Whether it takes so long that it runs only with `--full`.
+    /// True for a row so slow that it runs only with `--full`.
     long: bool,
     suite: fn(&Suite) -> Suite,
 }

@@ -89,7 +89,7 @@ pub(super) struct Suite {
     theta: Option<&'static str>,
     /// Overrides of single systems.
     sets: Sets,
-    /// Whether flash takes fixed times, whatever the load, instead of being planes with queues.
+    /// True if flash takes fixed times, whatever the load, instead of being planes with queues.
     fixed: bool,
     /// Fig. 1 with the programs' skew, once it has been drawn.
     pub(super) curve: Arc<OnceLock<Vec<f64>>>,
@@ -151,7 +151,7 @@ impl Suite {
         self.programs.iter().flat_map(|(_, program)| self.saturated(system, program)).collect()
     }
 
-    /// Runs of a program on a system whose cores get jobs at random, each core one every so many nanoseconds on
+    /// Runs of a program on a system whose cores get jobs at random, each core one every `interval_ns` nanoseconds on
     /// average.
     pub(super) fn loaded(&self, system: &str, program: &str, interval_ns: f64) -> Point {
         let picoseconds = (interval_ns * 1e3).round();
@@ -267,7 +267,7 @@ fn slice(system: &str, cores: u32, fixed: bool) -> Vec<String> {
 mod tests {
     use super::{COMPONENTS, SHOOTDOWN, TEN_MICROSECONDS, slice};
 
-    /// What counts as one page costs what section III-A, and the parts of section II-C, say; four cores.
+    /// Overheads of one page cost what section III-A, and the parts of section II-C, say; four cores.
     #[test]
     fn overheads_add_up_to_what_the_paper_says() {
         let sum = |sets: &[&str]| {

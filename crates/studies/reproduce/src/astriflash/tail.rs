@@ -86,7 +86,7 @@ fn modelled(station: Station, share: f64, service: f64) -> String {
     format!("{:.1}", station.at(rate).response_quantile(PERCENTILE) / service)
 }
 
-/// The highest throughput at which a curve of throughput and latency is no higher than `limit`, interpolated up to the
+/// The highest throughput at which a curve of throughput and latency is at most `limit`, interpolated up to the
 /// next point; none if the curve is above it everywhere.
 fn meets(curve: &[(f64, f64)], limit: f64) -> Option<f64> {
     let last = curve.iter().rposition(|(_, latency)| *latency <= limit)?;

@@ -27,8 +27,8 @@ struct Axis {
     /// Bound of the mean error.
     bound: f64,
     holds: fn(&Point) -> bool,
-    /// Whether it takes points with more in flight than the drive takes, else those without: which request then waits
-    /// is the host's choice.
+    /// True to take points with more in flight than the drive takes, where the host chooses which request waits; false
+    /// to take the others.
     beyond: bool,
 }
 

@@ -140,7 +140,7 @@ struct Suite {
     processes: u32,
     /// Parameters of the unpackers, after the number of processes.
     ungzip: String,
-    /// Whether uploads are answered when they are durable.
+    /// True if uploads are answered when they are durable.
     durable: bool,
     /// Overrides of a system.
     set: fn(&str) -> Vec<String>,

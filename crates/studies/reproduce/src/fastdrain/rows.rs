@@ -153,7 +153,7 @@ fn has_two_speeds(system: &str) -> bool {
     !matches!(system, "fastdrain-vanilla" | "fastdrain-oracle")
 }
 
-/// So much on its way at once; Vanilla makes room for as much.
+/// Overrides for this many MiB in flight; Vanilla makes room for as much.
 fn way(system: &str, mebibytes: u32) -> Vec<String> {
     let mut set = vec![format!("flash.buffer.in_flight={mebibytes}MiB")];
     if system == "fastdrain-vanilla" {

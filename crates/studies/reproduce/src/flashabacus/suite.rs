@@ -41,7 +41,7 @@ pub(super) enum Group {
     Programs(&'static [&'static str]),
     /// All of Table 2.
     Homogeneous,
-    /// These mixes, by their numbers.
+    /// Given mixes, by their numbers.
     Mixes(&'static [u32]),
     /// All mixes.
     Heterogeneous,

@@ -109,10 +109,10 @@ enum MapOf {
 #[derive(Clone)]
 struct Suite {
     networks: Vec<(&'static str, &'static str)>,
-    /// Whether data that are read are strewn over planes on MQMS; else they lie in order. A map of pages knows no
+    /// True if data that are read are strewn over planes on MQMS; else they lie in order. A map of pages knows no
     /// difference.
     is_strewn: bool,
-    /// Whether rows under the other placement accompany the paper's.
+    /// True if rows under the other placement accompany the paper's.
     is_first: bool,
     /// Mapping granularity of the drive in section 4.
     policy_map: MapOf,

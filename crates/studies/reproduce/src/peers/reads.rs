@@ -16,7 +16,7 @@ struct Setting {
     overrides: &'static [&'static str],
     /// Name in the table.
     device: &'static str,
-    /// Whether the device is empty, as MQSim's is; else every page that is read has been written in order.
+    /// True if the device is empty, as MQSim's is; else every page that is read has been written in order.
     empty: bool,
     rule: Rule,
     note: &'static str,
@@ -151,7 +151,7 @@ fn rows(of: &Loop, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let Setting { overrides, device, empty, rule, note, .. } = of.setting;
     let expected = figure(&of.workload, device, &format!("{}_response_mean", verb(of.op)))?;
     let job = format!("fio:{},bs=4k,norandommap=1,number_ios={REQUESTS}", of.job);
-    // Writes of one kind go to an empty device, so that nothing must be collected.
+    // Writes of one kind go to an empty device, which needs no GC.
     let written = !empty && !of.job.starts_with("rw=randwrite");
     let ran = run(overrides, written, &job, context)?;
     let measured = ran.of(of.op).latency.mean().unwrap_or(f64::NAN) / 1e3;
@@ -191,6 +191,6 @@ fn limit_rows(id: &str, depth: u32, context: &Context<'_>) -> Result<Vec<Row>, D
     let share = 100.0 * ran.bytes_per_s(IoOp::Read) / 4096.0 * SERVICE_NS * 1e-9 / DIES;
     let row = Row::new(id, "%", LEAST, share, Rule::AtLeast)
         .place("D16, single-plane random reads: share of 32 dies / (command + tR + data out), 576,940 IOPS")
-        .note(format!("{job}; D16 as it is shipped, commands before data; MQSim comes to 85 %, because data before commands makes dies work in step"));
+        .note(format!("{job}; D16 as it is shipped, commands before data; MQSim reaches 85 %, because data before commands makes dies work in step"));
     Ok(vec![row])
 }

@@ -173,7 +173,7 @@ fn closed(context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
         Ok(Row::new(closed_id(*threads), "halts/s", expected, halts(&cpu), rule)
             .place(format!("machine repairman, mean value analysis: {PLACE}"))
             .note(format!(
-                "{threads} threads a core; service {service:.0} ns, measured with {MANY} threads, of which work {work:.0} ns in the mean; flash \
+                "{threads} threads a core; service {service:.0} ns, measured with {MANY} threads, of which work {work:.0} ns on average; flash \
                  answers in {:.0} ns; {} halts",
                 model.delay, cpu.threads.halts
             )))
@@ -199,7 +199,7 @@ fn open(id: &str, load: u32, context: &Context<'_>) -> Result<Vec<Row>, Diagnost
     let row = Row::new(id, "ns", model.open_response(rate, of_a_job), measured, rule)
         .place(format!("M/M/1 at the rate of periods, and the delays: {PLACE}"))
         .note(format!(
-            "{} jobs of {of_a_job:.3} periods; service of one {:.0} ns as measured, of which work {PERIOD:.0} ns in the mean; load {:.4}; flash answers in \
+            "{} jobs of {of_a_job:.3} periods; service of one {:.0} ns as measured, of which work {PERIOD:.0} ns on average; load {:.4}; flash answers in \
              {:.0} ns",
             cpu.jobs,
             model.service,

@@ -185,8 +185,8 @@ mod tests {
         longest
     }
 
-    /// What a dense program sweeps stands to registers, shared cache and planes at every scale as on the whole machine:
-    /// or is so little that it fits everywhere.
+    /// The data swept by a dense program keep their proportion to registers, shared cache and planes at every scale, or
+    /// are so small that they fit everywhere.
     #[test]
     fn a_slice_keeps_what_is_swept_in_proportion() {
         let whole = capacities(0);

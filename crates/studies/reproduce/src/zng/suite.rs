@@ -44,7 +44,7 @@ pub(super) fn size(program: &str, halvings: usize) -> String {
     }
 }
 
-/// Overrides by a variant of the whole table, for a system on a slice so many times smaller.
+/// Overrides by a variant of the whole table, for a system on a slice smaller by `factor`.
 pub(super) type Variant = fn(system: &str, factor: u32) -> Vec<String>;
 
 /// Suite of a study.

@@ -9,7 +9,7 @@ use rand_distr::{Distribution, LogNormal, Normal, Pareto};
 use rand_pcg::Pcg64;
 use sampling::{Bound, Plan, Profile, Rule};
 
-/// How the draws of a plan came out.
+/// Outcome of the draws of a plan.
 struct Draws {
     /// Share of draws with an error of the total within the bound.
     within: f64,
@@ -189,7 +189,7 @@ fn durations_of_a_simulation() {
     assert!(fewest < 0.95, "{fewest}: the warning at Rule::Fewest is not needed");
 }
 
-/// The same seed gives the same draw and prediction to the last bit, whatever else is in the profile before it.
+/// A seed gives one draw and prediction, to the last bit, whatever else is in the profile before it.
 #[test]
 fn draws_repeat() {
     let profile = one_kind(&LogNormal::new(9.0, 1.0).unwrap(), 5_000, 5);

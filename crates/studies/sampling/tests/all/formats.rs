@@ -10,7 +10,7 @@ use sampling::{Bound, Dims, Format, Kind, Plan, Profile, Rule, Selection};
 
 fn kernels(profile: &Profile) -> Vec<(Kind, f64)> {
     let kinds = profile.kind_of().iter().map(|kind| profile.kinds()[*kind as usize].clone());
-    // To a picosecond: microseconds of a file are no exact multiples of it in binary.
+    // To a picosecond: microseconds of a file are not exact multiples of it in binary.
     kinds.zip(profile.durations_ns().iter().map(|ns| (ns * 1e3).round() / 1e3)).collect()
 }
 
@@ -222,7 +222,7 @@ fn is_partition(profile: &Profile, plan: &Plan) {
     assert!(times.iter().all(|times| *times == 1));
 }
 
-/// What is read can be sampled, and the selection reads back.
+/// A profile that can be read can be sampled, and the selection reads back.
 fn survives(bytes: &[u8]) {
     let Ok(profile) = read(bytes) else { return };
     assert!(!profile.is_empty() && profile.total_ns().is_finite());
@@ -280,7 +280,7 @@ proptest! {
     ) {
         let mut bytes = [KERNEL_CSV, CHROME, NSYS, NSYS_KERNELS, NCU, NCU_RAW][which].as_bytes().to_vec();
         for (place, byte) in damage {
-            // Printable more often than not: what is no text is refused at once.
+            // Printable more often than not: binary data is refused at once.
             let at = place.index(bytes.len());
             bytes[at] = if byte < 200 { b' ' + byte % 95 } else { byte };
         }

@@ -175,7 +175,7 @@ pub(crate) const fn arrival_parameters(rate: &'static str) -> [Parameter; 6] {
             what: "mean time between an answer and the client's next request, exponential (closed)",
             default: "0s",
             range: Range::Span(Time::ZERO, HOUR),
-            source: "ab and sysbench do not think",
+            source: "ab and sysbench have no think time",
         },
         Parameter {
             name: "threads",
@@ -246,7 +246,7 @@ impl Arrivals {
         (Arrivals { law: Law::Closed { think, clients }, rng, left }, threads.min(n))
     }
 
-    /// Claims the next request; none if there are no more.
+    /// Claims the next request; `None` after the last.
     pub(crate) fn claim(&mut self) -> Option<Arrival> {
         self.left = self.left.checked_sub(1)?;
         Some(match &mut self.law {
@@ -256,7 +256,7 @@ impl Arrivals {
                 Arrival { at, client: 0 }
             }
             Law::Closed { clients, .. } => {
-                let first = clients.pop().expect("there are no more workers than clients");
+                let first = clients.pop().expect("at most as many workers as clients");
                 Arrival { at: first.0.0, client: first.0.1 }
             }
         })

@@ -16,7 +16,7 @@ const SET: &[Parameter] = &[
     },
     Parameter {
         name: "smallest",
-        what: "bytes of the smallest image; sizes are uniform in the logarithm",
+        what: "bytes of the smallest image; sizes are log-uniform",
         default: "16KB",
         range: Range::Size(512, 1 << 30),
         source: "chosen without a strong source: sweep it",
@@ -38,7 +38,7 @@ const SET: &[Parameter] = &[
     DRIVE,
 ];
 
-const WHAT: &str = "images, each a file, sizes uniform in the logarithm";
+const WHAT: &str = "images, one file each, with log-uniform sizes";
 
 /// Program of fetches.
 pub(super) const FETCH: Entry = Entry {

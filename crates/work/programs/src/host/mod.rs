@@ -2,7 +2,7 @@
 //!
 //! A request to a service takes core time and system calls on real offsets of files, drawn from published laws of
 //! sizes and popularity. The host determines the cost of a call. Clients are only the arrivals of their requests:
-//! there is no network. Response time runs from the client's send to the last byte of the answer; later work of a
+//! networks are not modelled. Response time runs from the client's send to the last byte of the answer; later work of a
 //! server (its log) only occupies the worker.
 //!
 //! Recorded programs (`strace`, `iolog`) replay the log of a real program.

@@ -132,7 +132,7 @@ fn an_open_loop_is_a_queue() {
     drive(half.as_mut(), &calls(0), Time::from_s(200));
     let mean = half.measured().kinds()[0].ops.latency.mean().unwrap() / 1e6;
     assert!((mean - 600.0).abs() < 10.0, "{mean}");
-    // At a load of one there is no steady state, but nothing is lost: all arrivals are served in order.
+    // A load of one has no steady state, but nothing is lost: all arrivals are served in order.
     let served = program.measured().requests();
     assert!((98_000..=100_000).contains(&served), "{served}");
 }

@@ -96,7 +96,7 @@ pub fn open(text: &str) -> Built {
     (entry.build)(&Params::read(text, options, entry.keys)?)
 }
 
-/// Returns a service that executes loop nests: each instance is a job, and there are no others.
+/// Returns a service that executes loop nests: each instance is a job, and nothing else is.
 ///
 /// # Errors
 /// If an application is not a nest, has threads of a GPU's block, or has more data than there are addresses.
@@ -125,7 +125,7 @@ mod tests {
         entries().filter(|entry| entry.keys.iter().any(|key| key.name == "size"))
     }
 
-    /// What three slots write for 60 jobs, stepped in turn.
+    /// Writes of three slots for 60 jobs, stepped in turn.
     fn run(service: &mut dyn Service) -> Vec<Op> {
         let mut tape = Vec::new();
         let (mut next, mut running) = (0..60, [false; 3]);

@@ -307,11 +307,11 @@ mod tests {
     fn nest_of(text: &str) -> Kernel {
         match kernels::open(text).unwrap_or_else(|fault| panic!("{fault}")).pop().map(|one| one.program) {
             Some(Program::Nest(kernel)) => kernel,
-            _ => panic!("{text} is no nest"),
+            _ => panic!("{text} is not a nest"),
         }
     }
 
-    /// What a job writes, alone.
+    /// Writes of one job, alone.
     fn job(service: &mut dyn Service, number: u64) -> Vec<Op> {
         let mut tape = Vec::new();
         service.start(5, number);

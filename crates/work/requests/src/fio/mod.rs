@@ -279,7 +279,7 @@ impl JobSpec {
     fn unscheduled(&self) -> Option<String> {
         let why = "requests go straight to the drive and bypass the host's block layer; direct=0 goes through it, as does direct=1 on a host with a \
                    kernel (`host.linux`)";
-        self.scheduler.map(|_| format!("{}: `ioscheduler` changes nothing here: {why}", self.name))
+        self.scheduler.map(|_| format!("{}: `ioscheduler` has no effect here: {why}", self.name))
     }
 
     /// Returns why `hipri` does not do what is likely intended.
@@ -372,7 +372,7 @@ fn warn(spec: &JobSpec, job: &mut Job) {
         let possible = (limits.bytes / least).saturating_mul(pairs);
         if possible < wanted {
             job.warnings.push(format!(
-                "job `{}`: {wanted} requests are asked for, but the job ends after {} bytes, at most {possible} requests; \
+                "job `{}`: number_ios is {wanted}, but the job ends after {} bytes, at most {possible} requests; \
                  io_size, loops or time_based extend it",
                 spec.name, limits.bytes
             ));

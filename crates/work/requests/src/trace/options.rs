@@ -41,7 +41,7 @@ pub struct TraceOptions {
     pub capacity: Option<u64>,
     /// Treatment of requests beyond the device.
     pub remap: Remap,
-    /// Event of blkparse that represents a request; `None` takes `D`, or `Q` if there is no `D`.
+    /// Event of blkparse that represents a request; `None` takes `D`, or `Q` without any `D`.
     pub action: Option<Action>,
     /// Number of requests held back to sort an unsorted trace.
     pub sort_window: usize,

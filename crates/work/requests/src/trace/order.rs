@@ -108,7 +108,7 @@ impl Disorder {
         if self.count > 0 && at < self.latest {
             self.unsorted += 1;
             self.lateness = self.lateness.max(self.latest - at);
-            // Everything up to this mark is no later than `at`: only later marks can be in its way.
+            // Everything up to this mark is at most as late as `at`: only later marks can be in its way.
             let harmless = self.marks.partition_point(|(_, latest)| *latest <= at);
             let from = if harmless == 0 { 0 } else { self.marks[harmless - 1].0 + 1 };
             self.window = self.window.max(self.count - from);

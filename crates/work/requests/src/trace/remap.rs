@@ -179,7 +179,7 @@ mod tests {
         let mut remap = Remapper::new(Remap::Compact, Some(4 * REGION), Places::default());
         assert_eq!(moved(&mut remap, 0, at(70 * REGION + 512, 512)), Ok(at(512, 512)));
         assert_eq!(moved(&mut remap, 1, at(70 * REGION + 512, 512)), Ok(at(REGION + 512, 512)));
-        // Region 69 is new and goes after the others: it is no longer adjacent to region 70.
+        // Region 69 is new and goes after the others, away from region 70.
         assert_eq!(moved(&mut remap, 0, at(69 * REGION, 2 * REGION)), Ok(at(2 * REGION, REGION)));
         assert_eq!(moved(&mut remap, 0, at(70 * REGION, REGION)), Ok(at(0, REGION)));
         assert_eq!(moved(&mut remap, 2, at(0, 512)), Ok(at(3 * REGION, 512)));

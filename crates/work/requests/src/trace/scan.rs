@@ -373,9 +373,9 @@ fn read_once(path: &Path, source: &str) -> Result<(), Diagnostic> {
 pub(crate) fn cannot_read(source: &str, error: &io::Error) -> Diagnostic {
     let place = Place { source: source.to_owned(), ..Place::default() };
     let help = match error.kind() {
-        io::ErrorKind::NotFound => "is the path right? it is relative to the folder that the command runs in",
-        io::ErrorKind::PermissionDenied => "the file must be readable by you",
-        _ => "is it a file that can be read from start to end?",
+        io::ErrorKind::NotFound => "check the path: it is relative to the folder that the command runs in",
+        io::ErrorKind::PermissionDenied => "check that you have permission to read the file",
+        _ => "give a file that can be read from start to end",
     };
     Diagnostic::new(format!("cannot read the trace: {error}")).at(place).help(help)
 }

@@ -326,7 +326,7 @@ fn schedulers_are_those_of_the_block_layer() {
         assert_eq!(jobs.scheduler(), Ok(Some(scheduler)));
         let said: Vec<String> = jobs.unscheduled().collect();
         assert_eq!(said.len(), 2, "{said:?}");
-        assert!(said[0].starts_with("a: `ioscheduler` changes nothing here: "), "{said:?}");
+        assert!(said[0].starts_with("a: `ioscheduler` has no effect here: "), "{said:?}");
     }
     assert_eq!(jobs("[a]\n").unwrap().scheduler(), Ok(None));
     let fault = jobs("[a]\nioscheduler=mq-deadlin\n").unwrap_err();

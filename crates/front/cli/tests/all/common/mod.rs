@@ -24,7 +24,7 @@ pub(crate) const TINY: [&str; 14] = [
     "flash.ftl.over_provisioning=25%",
 ];
 
-/// What a run of the binary left.
+/// Outcome of a run of the binary.
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,

@@ -34,7 +34,7 @@ impl Span {
         self.now.since(self.from).ps().into()
     }
 
-    /// Whether the window began with the run, so that everything begun in it was also counted in it.
+    /// Returns whether the window began with the run, so that everything begun in it was also counted in it.
     fn is_whole(self) -> bool {
         self.from == Time::ZERO
     }

@@ -86,7 +86,7 @@ impl Processor {
         }
     }
 
-    /// Whether every program has ended.
+    /// Returns whether every program has ended.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Processor::Simt(simt) => simt.gpu.is_done(),
@@ -162,7 +162,7 @@ impl Simt {
         Some(Diagnostic::new(said).help(format!("the limit is `{key}` of the system")))
     }
 
-    /// Whether instructions over time are recorded.
+    /// Returns whether instructions over time are recorded.
     pub(crate) fn records(&self) -> bool {
         self.series.is_some()
     }
@@ -229,7 +229,7 @@ impl InstructionSeries {
         InstructionSeries { origin: Time::ZERO, width, next: width, marks: Vec::new() }
     }
 
-    /// Whether a mark has been reached.
+    /// Returns whether a mark has been reached.
     #[inline]
     pub(crate) fn is_due(&self, now: Time) -> bool {
         now >= self.next

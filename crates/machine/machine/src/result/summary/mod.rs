@@ -349,7 +349,7 @@ fn count(n: u64) -> String {
 
 // Human-readable summary of a coprocessor.
 
-/// Whether a program of a host drove a coprocessor: it is then reported with the coprocessor.
+/// Returns whether a program of a host drove a coprocessor: it is then reported with the coprocessor.
 fn drives(program: &ProgramResult) -> bool {
     program.requests.contains_key("kernel")
 }

@@ -107,7 +107,7 @@ pub(super) enum Change {
     Double(f64),
     /// Half, down to a minimum.
     Halve(f64),
-    /// This value. A policy of this name, whatever its parameters, counts as already set; so do the others.
+    /// Given value. A policy of this name, whatever its parameters, counts as already set; so do the others.
     Set(&'static str, &'static [&'static str]),
 }
 

@@ -55,7 +55,7 @@ pub(super) struct Rule {
     pub(super) what: &'static str,
     /// Key that must be set too where it is `0`, and its value.
     pub(super) with: Option<(&'static str, &'static str)>,
-    /// Whether the key has no influence in this run.
+    /// True if the key has no influence in this run.
     pub(super) is_pointless: fn(&Value) -> bool,
 }
 
@@ -82,7 +82,8 @@ fn is_past_a_kernel(document: &Value) -> bool {
     !is_through_a_kernel(document)
 }
 
-/// Whether requests go through a host's kernel: `host.submit` and `host.complete` are costs of the path past it.
+/// Returns whether requests go through a host's kernel: `host.submit` and `host.complete` are costs of the path past
+/// it.
 fn is_through_a_kernel(document: &Value) -> bool {
     document.pointer("/host/0/drives").is_some()
 }

@@ -35,7 +35,7 @@ fn ran(plan: &Plan) -> Value {
     serde_json::to_value(document).expect("a document has a JSON form")
 }
 
-/// Why there is none.
+/// Returns the reason why a plan is refused.
 fn refused(plan: &Plan) -> String {
     run_alone(plan).expect_err("it is refused").to_string()
 }

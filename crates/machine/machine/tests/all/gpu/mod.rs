@@ -152,7 +152,7 @@ fn every_way_of_sharing_ends_though_applications_are_held() {
                 RECLAIMING.iter().copied().chain(policies.iter().map(String::as_str)).collect();
             let workloads = ["bfs1:scale=9", "FDT:n=256,launches=6"];
             let document = lasting(&run("zng", &workloads, &set));
-            assert!(figure(&document, "/gpu/0/memory/direct/gc_runs") > 0.0, "{policies:?}: nobody was held");
+            assert!(figure(&document, "/gpu/0/memory/direct/gc_runs") > 0.0, "{policies:?}: GC never ran");
             // Three for each time step of the stencil, at least one of the search.
             assert!(kernels(&document).len() > 6, "{policies:?}");
         }

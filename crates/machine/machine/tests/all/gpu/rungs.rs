@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Where a script's addresses begin: above the lowest 16 MiB, which generic addresses take for shared memory. The machine
+/// Base of a script's addresses: above the lowest 16 MiB, which generic addresses take for shared memory. The machine
 /// moves them down to zero.
 const BASE: u64 = 1 << 32;
 

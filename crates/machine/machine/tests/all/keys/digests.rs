@@ -62,8 +62,8 @@ fn whole(device: &Device) -> Vec<u8> {
     bytes
 }
 
-/// Whether values of a case share a digest; a fault if their states are not the same byte for byte, or a device that takes the
-/// state of another value is not the one that makes its own.
+/// Returns whether values of a case share a digest; a fault if their states are not the same byte for byte, or a device
+/// that takes the state of another value is not the one that makes its own.
 fn shares(bench: &Bench, case: &Case) -> Result<bool, String> {
     let mut shared = false;
     for state in STATES {

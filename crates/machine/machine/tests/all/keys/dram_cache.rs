@@ -8,7 +8,7 @@ const TAGS: &str = "/breakdown_ns/request/tags";
 const MEMORY: &str = "/breakdown_ns/request/memory";
 const THROUGHPUT: &str = "/cpu/0/throughput_per_s";
 
-/// Cores that wait for pages: what they do does not hang on what comes first.
+/// Cores that wait for pages: what they do does not depend on what comes first.
 const WAITING: &[&str] = &["cpu.threads.miss=wait"];
 
 pub(crate) const CASES: &[Case] = &[

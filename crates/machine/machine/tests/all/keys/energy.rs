@@ -167,8 +167,7 @@ fn spent(document: &Value, part: &str) -> Option<f64> {
 
 /// Holds two results against each other: a part spends more in the second, and but for energy they are the same.
 pub(super) fn rises(before: &Value, after: &Value, part: &str) -> Result<(), String> {
-    let energy =
-        |document| spent(document, part).ok_or_else(|| format!("`{part}` says nothing of its energy"));
+    let energy = |document| spent(document, part).ok_or_else(|| format!("`{part}` reports no energy"));
     let (less, more) = (energy(before)?, energy(after)?);
     if more <= less {
         return Err(format!("`{part}` spends {less} J, then {more} J"));

@@ -105,7 +105,7 @@ const GROUP_STEPS: &str = "/group_flash/0/retries/retry_steps";
 const GROUP_UNCORRECTABLE: &str = "/group_flash/0/retries/uncorrectable_reads";
 const GROUP_ERRORS: &str = "group_flash.cell.errors={ fresh = 0.004, wear = 0.0, retention = 0.0, reads = 0.0, spread = \"30%\", \
      retry = { correctable = 0.005, gain = 0.5, limit = 20, latency = \"0us\" } }";
-/// So small that blocks are reclaimed.
+/// A device small enough that blocks are reclaimed.
 const TINY: [&str; 4] = [
     "accelerator.memory.size=4MiB",
     "group_flash.groups.geometry.packages=1",
@@ -115,7 +115,7 @@ const TINY: [&str; 4] = [
 const GROUP: &[&str] = &TINY;
 const LONG: &[&str] = &["nest:file=tests/keys/passes.toml,instances=2,passes=12"];
 
-/// The same of flash of page groups.
+/// Cases of flash of page groups.
 pub(crate) const GROUPS: &[Case] = &[
     Case {
         key: "group_flash.cell.errors.fresh",

@@ -36,7 +36,7 @@ const FULL: &[&str] = &[
     "flash.buffer.high=100%",
     "flash.buffer.low=90%",
 ];
-/// The same where dies are chosen at the write.
+/// Settings of a buffer where dies are chosen at the write.
 const DESTAGED: &[&str] = &[BUFFER[0], "flash.ftl.allocation=least_queued", "flash.ftl.reclaim_unit=block"];
 const WATCHED: &[&str] =
     &[DESTAGED[0], DESTAGED[1], DESTAGED[2], "flash.buffer.destage={ two_speed = { window = \"500us\" } }"];
@@ -77,7 +77,7 @@ const HOT_AND_COLD: &[&str] = &[
     "fio:rw=randwrite,bs=4k,iodepth=9,size=10%,randrepeat=0,loops=30",
     "fio:rw=randwrite,bs=4k,iodepth=1,offset=10%,randrepeat=0",
 ];
-/// Both are moved.
+/// Jobs whose data all move.
 const HOT_AND_WARM: &[&str] = &[
     "fio:rw=randwrite,bs=4k,iodepth=8,size=20%,norandommap=1,randrepeat=0,loops=40",
     "fio:rw=randwrite,bs=4k,iodepth=4,offset=20%,norandommap=1,randrepeat=0,loops=6",

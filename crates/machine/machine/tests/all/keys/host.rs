@@ -35,7 +35,7 @@ const THREE: &[&str] = &["fio:rw=randread,bs=4k,iodepth=32,number_ios=1500,numjo
 
 const WRITERS: &str = "flash.host.controller.write={ cores = 1, command = \"5us\", unit = \"0us\" }";
 const WRITES: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=8,number_ios=200"];
-/// So many that a few late ones are among them.
+/// Reads enough to include a few late ones.
 const MANY_READS: &[&str] = &["fio:rw=randread,bs=4k,iodepth=8,norandommap=1,number_ios=4000"];
 const MANY_WRITES: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=8,norandommap=1,number_ios=4000"];
 /// Writes that wait for nothing but the work that follows them: the flash is fast.

@@ -13,7 +13,7 @@ const READ_FAR: &[&str] =
 /// More than may be dirty.
 const WRITE: &[&str] = &["fio:rw=write,bs=64k,size=256m,direct=0"];
 const SYNCED: &[&str] = &["fio:rw=randwrite,bs=4k,size=16m,number_ios=400,fsync=4,direct=0"];
-/// So slow that data grow old.
+/// Writes slow enough that data grow old.
 const SLOW: &[&str] = &["fio:rw=write,bs=64k,rate=1m,size=6m,direct=0"];
 const MIXED: &[&str] = &[
     "fio:rw=randread,bs=16k,size=256m,number_ios=600,numjobs=6,offset=512m,norandommap=1,direct=0",

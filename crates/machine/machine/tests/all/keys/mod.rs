@@ -47,9 +47,9 @@ pub(crate) struct Case {
 
 /// Effect of a row of values on the result.
 pub(crate) enum Predicted {
-    /// This figure rises from value to value.
+    /// A metric that rises from value to value.
     Rises(&'static str),
-    /// This figure falls from value to value.
+    /// A metric that falls from value to value.
     Falls(&'static str),
     /// No two results are the same.
     Differ,
@@ -234,7 +234,7 @@ pub(crate) const OVERWRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=16,numbe
 /// Some units are written much more often than others.
 pub(crate) const SKEWED: &[&str] =
     &["fio:rw=randwrite,bs=4k,iodepth=16,random_distribution=zipf:1.1,randrepeat=0,loops=4"];
-/// So long that wear shows.
+/// A run long enough that wear shows.
 pub(crate) const LONG_SKEWED: &[&str] =
     &["fio:rw=randwrite,bs=4k,iodepth=16,random_distribution=zipf:1.1,randrepeat=0,loops=8"];
 pub(crate) const MIXED: &[&str] =

@@ -56,7 +56,7 @@ impl In {
         }
     }
 
-    /// Where its result is.
+    /// Path of its result in the document.
     pub(crate) fn root(self) -> &'static str {
         match self {
             In::Gpu => "/gpu/0",

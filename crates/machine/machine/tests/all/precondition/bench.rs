@@ -53,7 +53,7 @@ struct RandomWrites {
 /// When writes are issued.
 #[derive(Clone, Copy)]
 pub(crate) enum Pace {
-    /// So many are always under way.
+    /// Number always in flight.
     Closed(u32),
     /// One in each such time.
     Open(Time),

@@ -20,7 +20,7 @@ pub enum Moment {
 pub struct Halted {
     /// Time of the halt.
     pub since: Time,
-    /// Whether its core has been notified that the page has arrived.
+    /// True once the core has been notified that the page has arrived.
     pub arrived: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct ThreadView<'a> {
     pub moment: Moment,
     /// Present time.
     pub now: Time,
-    /// Whether a new job and a free thread are available.
+    /// True if a new job and a free thread are available.
     pub new: bool,
     /// Halted jobs, in the order in which they were halted.
     pub halted: &'a [Halted],
@@ -85,7 +85,7 @@ impl ThreadView<'_> {
         Some(self.halted.first()?.since + self.response?)
     }
 
-    /// Whether that time has come.
+    /// Returns whether that time has come.
     pub fn is_due(&self) -> bool {
         self.due().is_some_and(|due| due <= self.now)
     }

@@ -70,7 +70,7 @@ pub(super) struct Hand {
     pub(super) log: Vec<(u64, Out)>,
     /// Text is answered by hand as well.
     pub(super) text_by_hand: bool,
-    /// Where the page of text lies, if not where its virtual address says.
+    /// Frame of the page of text, if not where its virtual address says.
     pub(super) text_frame: Option<u64>,
 }
 

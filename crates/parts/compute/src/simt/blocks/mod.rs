@@ -18,7 +18,7 @@ impl<'a> Room<'a> {
         Room { sms, has }
     }
 
-    /// Whether a multiprocessor has room.
+    /// Returns whether a multiprocessor has room.
     #[inline]
     fn has(&self, sm: u16) -> bool {
         (self.has)(sm)
@@ -52,7 +52,7 @@ config::policies! {
     pub family BlockScheduling: dyn BlockScheduler, context u16 {
         /// Next block to the next multiprocessor with room.
         ///
-        /// Blocks begin in order, and the multiprocessor is chosen when a block begins, so that none is idle while a
+        /// Blocks begin in order, and the multiprocessor is chosen when a block begins: none is idle while a
         /// block waits. GPUs work this way. It is one of the two readings of MQMS's "round robin" (arXiv 2412.04569,
         /// section 4); the other is `kernels`.
         default round_robin => round_robin::RoundRobin::new,

@@ -11,14 +11,14 @@ use std::ops::Range;
 /// Application as seen by a scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppView {
-    /// Whether it has a kernel with a block that has not ended.
+    /// True if the application has a kernel with a block that has not ended.
     pub kernel: bool,
-    /// Whether it is held: none of its blocks may begin.
+    /// True while the application is held: none of its blocks may begin.
     pub held: bool,
 }
 
 impl AppView {
-    /// Whether its kernel can use the multiprocessors.
+    /// Returns whether its kernel can use the multiprocessors.
     #[inline]
     fn works(&self) -> bool {
         self.kernel && !self.held
@@ -37,7 +37,7 @@ pub enum Admitted {
 }
 
 impl Admitted {
-    /// Whether an application's blocks may be taken.
+    /// Returns whether an application's blocks may be taken.
     #[inline]
     pub fn has(self, app: usize) -> bool {
         match self {
@@ -67,7 +67,7 @@ config::policies! {
         /// (arXiv 2412.04569, section 4), read for kernels; for blocks see `blocks`. A kernel begins when the last
         /// block of the previous one has ended. An application that is held, because flash reclaims space for it,
         /// passes its turn to the next: others wait for it only as long as its begun blocks occupy room. Those blocks
-        /// go on once it is no longer held, beside the application whose turn it is; its other blocks wait for its next
+        /// go on once the hold ends, beside the application whose turn it is; its other blocks wait for its next
         /// turn.
         round_robin => round_robin::RoundRobin::new,
         /// Round robin in which an application keeps the GPU for several kernels in a row.
@@ -108,7 +108,7 @@ pub trait KernelScheduler {
 struct Turns {
     owner: usize,
     kernels: u32,
-    /// Whether the turn is over: the next application that works is the owner.
+    /// True if the turn is over: the next application that works is the owner.
     over: bool,
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Piece {
     pub offset: u64,
     /// Bytes of the line that lanes touch.
     pub bytes: u8,
-    /// Whether no earlier line lies in the same page.
+    /// True if no earlier line lies in the same page.
     pub opens_page: bool,
 }
 

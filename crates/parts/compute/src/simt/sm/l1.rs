@@ -33,7 +33,7 @@ impl L1 {
         L1 { tags: Tags::new(shape, &spec.replacement), lines_of: vec![0; GROUPS] }
     }
 
-    /// Whether a line is present; counts as a use.
+    /// Returns whether a line is present; counts as a use.
     #[inline]
     pub(super) fn look_up(&mut self, line: u64) -> bool {
         let Some(place) = self.tags.find(line) else { return false };
@@ -105,7 +105,7 @@ struct Register {
     waiters: List,
     /// Number of waiters beside the first.
     merged: u32,
-    /// Whether the line enters the cache: not if it was changed meanwhile.
+    /// True if the line enters the cache: not if it was changed meanwhile.
     keep: bool,
     /// Next register of its bucket.
     beside: u16,

@@ -85,7 +85,7 @@ impl LoadStore {
         }
     }
 
-    /// Whether the unit is full.
+    /// Returns whether the unit is full.
     #[inline]
     pub(super) fn is_full(&self, model: &Model) -> bool {
         self.queue.len() + self.translated.len() + self.translating.lines() >= model.queue
@@ -399,7 +399,7 @@ impl Translating {
         self.pages.iter().position(|p| (p.page, p.app) == (page, app))
     }
 
-    /// Whether a line of this page may wait: not if the limit of other missing pages is reached.
+    /// Returns whether a line of this page may wait: not if the limit of other missing pages is reached.
     pub(super) fn takes(&self, app: u8, page: u64) -> bool {
         self.pages.len() < self.most || self.find(app, page).is_some()
     }

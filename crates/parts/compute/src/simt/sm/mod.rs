@@ -151,7 +151,7 @@ impl Sm {
         }
     }
 
-    /// Whether the multiprocessor has room for a block.
+    /// Returns whether the multiprocessor has room for a block.
     #[inline]
     pub(super) fn fits(&self, needs: &Needs) -> bool {
         self.blocks_left > 0
@@ -364,7 +364,7 @@ struct Line {
     pub op: u32,
     /// Bytes touched.
     pub bytes: u8,
-    /// Whether the look-up of its page is still to be counted.
+    /// True if the look-up of its page is still to be counted.
     pub counts: bool,
 }
 
@@ -385,7 +385,8 @@ impl Registers {
     fn has(&self, register: u8) -> bool {
         self.0[usize::from(register >> 6)] >> (register & 63) & 1 == 1
     }
-    /// Whether an instruction reads or writes one of the registers. Register 0 means none and is never in a set.
+    /// Returns whether an instruction reads or writes one of the registers. Register 0 means none and is never in a
+    /// set.
     #[inline]
     fn hold_up(&self, inst: &Inst) -> bool {
         let [a, b, c] = inst.from;
@@ -403,11 +404,11 @@ struct Warp {
     pub inst: Inst,
     /// Remaining issues of this instruction; zero before the first.
     pub left: u16,
-    /// Whether the program goes on behind the tape.
+    /// True if the program goes on behind the tape.
     pub goes_on: bool,
-    /// Whether the last instruction has been issued.
+    /// True if the last instruction has been issued.
     pub over: bool,
-    /// Whether the next instruction waits for a register.
+    /// True if the next instruction waits for a register.
     pub blocked: bool,
     /// Application of the warp.
     pub app: u8,

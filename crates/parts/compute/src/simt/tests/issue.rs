@@ -177,7 +177,7 @@ fn one_that_is_held_sends_nothing_and_the_other_does_not_notice() {
     assert_eq!(after, (0..5).map(|n| 1_000 + 102 * n).collect::<Vec<_>>());
 }
 
-/// While it waits there is no event, and the multiprocessor waits for memory.
+/// A held warp causes no event, and the multiprocessor waits for memory.
 #[test]
 fn one_that_is_held_costs_no_event() {
     let program = |_, _| vec![alu(), load([0]), alu()];

@@ -42,7 +42,7 @@ impl Admitted {
         Ok(Admitted { program, sections, screens, shared })
     }
 
-    /// Whether instances only read an array.
+    /// Returns whether instances only read an array.
     fn is_input(&self, array: usize) -> bool {
         self.program.arrays[array].section == Section::Input
     }

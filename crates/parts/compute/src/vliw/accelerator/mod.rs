@@ -249,7 +249,7 @@ impl Accelerator {
         self.hungry.len()
     }
 
-    /// Whether no worker waits while something may begin.
+    /// Returns whether no worker waits while something may begin.
     pub fn is_greedy(&self) -> bool {
         self.scheduler.is_greedy()
     }
@@ -260,7 +260,7 @@ impl Accelerator {
         [self.visor.busy(now), self.storengine.busy(now), memory]
     }
 
-    /// Whether every kernel is over.
+    /// Returns whether every kernel is over.
     pub fn is_idle(&self) -> bool {
         self.open == 0 && self.messages.is_empty()
     }
@@ -384,7 +384,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Whether a stretch that begins with this group is part of this one, or continues it.
+    /// Returns whether a stretch that begins with this group is part of this one, or continues it.
     fn goes_on(&self, first: u32, reads: bool, writes: bool) -> bool {
         (self.first..=self.last + 1).contains(&first) && (self.reads, self.writes) == (reads, writes)
     }

@@ -49,7 +49,7 @@ pub(super) struct Slot {
     /// Number of claimed groups, and number of those not in memory.
     pub(super) claimed: usize,
     pub(super) missing: u32,
-    /// Whether its worker knows that all of it is in memory.
+    /// True once the worker knows that all of it is in memory.
     pub(super) is_there: bool,
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Planned {
 /// Plans of a study's programs.
 static PLANS: Known<(Kernel, CoprocessorSpec), Planned> = Known::new(64);
 
-/// Whether files have an array before a program starts, and when it has ended.
+/// Returns whether files have an array before a program starts, and when it has ended.
 fn is_given(array: &Area) -> bool {
     matches!(array.section, Section::Input | Section::Inout)
 }
@@ -242,7 +242,7 @@ fn together(program: &Program, screens: &[Part], budget: u64) -> Result<Vec<Vec<
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Need {
     pub(super) group: u32,
-    /// Whether the step changes it.
+    /// True if the step changes it.
     pub(super) writes: bool,
 }
 
@@ -251,9 +251,9 @@ pub(super) struct Need {
 struct Group {
     /// Last use, if it is in memory.
     used: Option<u64>,
-    /// Whether it was changed since it was last equal to its file.
+    /// True if changed since it last equalled the file.
     dirty: bool,
-    /// Whether a file has any of its data.
+    /// True if a file has any of its data.
     filed: bool,
 }
 

@@ -37,9 +37,10 @@ config::policies! {
 /// While no screen is under way and a kernel is not over, some core gets one: nothing waits for ever. No call
 /// allocates.
 pub trait AcceleratorScheduler {
-    /// Whether microblocks are dealt out as screens; otherwise each is one piece.
+    /// Returns whether microblocks are dealt out as screens; otherwise each is one piece.
     fn splits(&self) -> bool;
-    /// Whether a core that asks never has to wait while a unit of any kernel may begin. Then Graham's bound holds.
+    /// Returns whether a core that asks never has to wait while a unit of any kernel may begin. Then Graham's bound
+    /// holds.
     fn is_greedy(&self) -> bool;
     /// Unit that an idle core begins; `None` if it must wait until something has ended or come.
     fn next(&mut self, chain: &Chain, core: u16) -> Option<Unit>;

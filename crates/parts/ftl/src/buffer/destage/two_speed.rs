@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Time after which announced data that has not come is no longer expected: by then the flusher runs again (Linux's
+/// Time after which announced data that has not come is given up: by then the flusher runs again (Linux's
 /// `dirty_writeback_centisecs`), and announces the rest.
 pub const EXPIRES: Time = Time::from_ms(5000);
 
@@ -103,8 +103,7 @@ impl Destage for TwoSpeed {
 
 // Data that the host has announced and not sent yet.
 
-/// Announcements, oldest first. Incoming data counts against the oldest; data that has not come in time is no longer
-/// expected.
+/// Announcements, oldest first. Incoming data counts against the oldest; data that has not come in time is given up.
 #[derive(Clone, Debug)]
 pub(super) struct Announced {
     expires: Time,

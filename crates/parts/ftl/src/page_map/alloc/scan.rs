@@ -60,7 +60,7 @@ enum Beside {
     Joins,
     /// Cannot join.
     Differs,
-    /// Nothing waits there any more.
+    /// Begun: nothing waits there any more.
     Begun,
 }
 

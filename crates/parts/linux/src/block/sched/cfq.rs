@@ -62,7 +62,7 @@ struct Process {
     left: i64,
     /// Place in the tree, in ps (`rb_key`); none outside the tree (`cfq_cfqq_on_rr`).
     key: Option<i64>,
-    /// Whether the oldest request has been looked at in this slice.
+    /// True if the oldest request has been looked at in this slice.
     looked: bool,
 }
 

@@ -44,7 +44,7 @@ struct Hctx {
     fresh: [u32; DOMAINS],
     domain: usize,
     batching: u32,
-    /// Whether the hardware queue waits for a token, by domain.
+    /// True if the hardware queue waits for a token, by domain.
     waits: [bool; DOMAINS],
 }
 

@@ -369,7 +369,7 @@ struct Depth {
     queue: u32,
     /// Step, initially zero.
     step: i32,
-    /// Whether the depth has reached its maximum.
+    /// True if the depth has reached its maximum.
     scaled_max: bool,
     /// Current depth.
     max: u32,

@@ -28,7 +28,7 @@ pub enum Checkpoint {
         tail: u32,
         /// First transaction of the log.
         tid: Tid,
-        /// Whether to flush first.
+        /// True to flush first.
         flush: bool,
     },
 }
@@ -145,13 +145,13 @@ impl Journal {
 /// Block held by a transaction, or not written home since.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Buffer {
-    /// Whether it is in the running transaction.
+    /// True if the block is in the running transaction.
     running: bool,
-    /// Whether it is in the committing transaction.
+    /// True if the block is in the committing transaction.
     committing: bool,
-    /// Whether the running, or else the committing, transaction has freed it.
+    /// True if the running, or else the committing, transaction has freed it.
     forgotten: bool,
-    /// Whether it is a page of a file.
+    /// True for a page of a file.
     pub(super) data: bool,
     /// Version to write home: the newest committed transaction that holds it.
     content: Tid,

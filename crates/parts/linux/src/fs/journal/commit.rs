@@ -75,7 +75,7 @@ pub enum Step {
         block: u64,
         /// Transaction.
         tid: Tid,
-        /// Whether to flush the drive first (`REQ_PREFLUSH`).
+        /// True to flush the drive first (`REQ_PREFLUSH`).
         preflush: bool,
         /// Force unit access.
         fua: bool,
@@ -112,7 +112,7 @@ pub(super) struct Commit {
     start: u32,
     of: u32,
     written: u32,
-    /// Whether log writes are in flight.
+    /// True if log writes are in flight.
     logging: bool,
     /// Possible start of the log once the commit block is on the drive.
     tail: Option<(u32, Tid)>,

@@ -74,7 +74,7 @@ struct Ordered {
     first: u64,
     /// Page after the last.
     end: u64,
-    /// Whether the commit writes the dirty ones; otherwise it waits for those being written.
+    /// True if the commit writes the dirty ones; otherwise it waits for those being written.
     submit: bool,
 }
 
@@ -83,7 +83,7 @@ struct Ordered {
 struct Running {
     tid: Tid,
     since: Time,
-    /// Whether it takes no new handles, since it is about to be committed.
+    /// True if the transaction refuses new handles, since it is about to be committed.
     locked: bool,
     updates: u32,
     credits: u32,
@@ -109,7 +109,7 @@ pub(super) struct Journal {
     free: u32,
     tail: u32,
     tail_tid: Tid,
-    /// Whether the superblock marks the log as empty: it must be written before the first commit (`JBD2_FLUSHED`).
+    /// True if the superblock marks the log as empty: it must be written before the first commit (`JBD2_FLUSHED`).
     empty: bool,
     running: Option<Running>,
     committing: Option<Commit>,

@@ -102,7 +102,7 @@ struct Direct {
     file: usize,
     offset: u64,
     bytes: u64,
-    /// Whether the file system must be notified of its end.
+    /// True if the file system must be notified of its end.
     has_end: bool,
 }
 
@@ -147,7 +147,7 @@ struct World {
     thread: Thread,
     /// Handle that stays open for a while.
     held: Option<Handle>,
-    /// Whether the log is full.
+    /// True if the log is full.
     full: bool,
     /// With data in the journal: pages of the running transaction, and versions in closed ones.
     joined: Vec<(usize, u64)>,

@@ -242,7 +242,7 @@ fn usual() -> Ext4 {
 /// An append of 4 KiB dirties the inode (`ext4_dirty_inode`, by its time and length), and when it is written back the
 /// bitmap and the descriptor of its group (`ext4_mb_mark_diskspace_used`): three blocks, with a descriptor four in the
 /// log, and a commit block with a flush before it and FUA. The journal's superblock is written before the first commit.
-/// Since the extent is born unwritten, there are no ordered data.
+/// Since the extent is born unwritten, the commit has no ordered data.
 #[test]
 fn an_append_of_a_page_writes_three_blocks_of_metadata() {
     let mut fs = usual();

@@ -111,7 +111,7 @@ pub struct Core {
     pub(super) pages: u64,
     pub(super) nr_dirty: u64,
     pub(super) nr_writeback: u64,
-    /// Whether reclaimed pages leave shadow entries.
+    /// True if reclaimed pages leave shadow entries.
     pub(super) keeps_shadows: bool,
     /// Dirty folios that `kswapd` writes itself.
     pub(super) pageout: Vec<Folio>,
@@ -199,7 +199,7 @@ pub struct Tally {
     pub(in crate::pagecache) immediate: u64,
     /// Activated.
     pub(in crate::pagecache) activated: u64,
-    /// Whether a batch held only dirty pages that are not under write-back.
+    /// True if a batch held only dirty pages that are not under write-back.
     pub(in crate::pagecache) wakes_flushers: bool,
 }
 

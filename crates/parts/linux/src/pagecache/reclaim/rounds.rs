@@ -6,7 +6,7 @@ use crate::pagecache::{Folio, PageCache};
 /// Reclaim in progress (`struct scan_control`), kept by the reclaimer from round to round.
 #[derive(Clone, Debug)]
 pub struct ScanControl {
-    /// Whether `kswapd` reclaims.
+    /// True if `kswapd` reclaims.
     pub(in crate::pagecache) kswapd: bool,
     /// Priority: a round scans 1/2^priority of a list.
     pub(in crate::pagecache) priority: i8,
@@ -16,7 +16,7 @@ pub struct ScanControl {
     /// Pages freed since the first round, and before this one.
     pub(in crate::pagecache) nr_reclaimed: u64,
     pub(in crate::pagecache) last_reclaimed: u64,
-    /// Whether the active list may be deactivated although it is not too long, and whether this was skipped.
+    /// Deactivation of an active list that is not too long: allowed, and skipped.
     pub(in crate::pagecache) force_deactivate: bool,
     pub(in crate::pagecache) skipped_deactivate: bool,
     /// `memcgs_need_aging`.
@@ -64,7 +64,7 @@ pub struct Reclaimed {
     pub writeback: u64,
     /// Pages under write-back, marked for reclaim before.
     pub congested: u64,
-    /// Whether the flushers are to be woken (`wakeup_flusher_threads`).
+    /// True if the flushers are to be woken (`wakeup_flusher_threads`).
     pub wakes_flushers: bool,
     /// Sleep of the reclaimer before it goes on.
     pub throttle: Option<Throttle>,

@@ -90,7 +90,7 @@ pub struct Outcome {
     pub compared: u64,
     /// Transactions replayed.
     pub replayed: u32,
-    /// Whether the power failed before the work was over.
+    /// True if the power failed before the work was over.
     pub was_cut: bool,
     /// Number of events.
     pub events: u64,
@@ -127,7 +127,7 @@ struct World {
     outside: Outside,
     rng: Rng,
     promises: Promises,
-    /// Whether the drive reports its buffer state, and how often it has reported room and a full buffer.
+    /// Reports of the drive's buffer state: whether it makes them, and counts of room and of a full buffer.
     tells: bool,
     said: [u64; 2],
     faults: Vec<String>,

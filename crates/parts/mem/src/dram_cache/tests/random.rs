@@ -115,7 +115,7 @@ proptest! {
         prop_assert_eq!(tally, done.iter().zip(&bench.outside.commands).map(waited).sum::<u128>());
     }
 
-    /// The same bytes come and go at the same times, for any number of lines.
+    /// Equal bytes come and go at equal times, for any number of lines.
     #[test]
     fn lines_of_all_sizes_move_the_same_bytes(spec in any_cache(), traffic in any_traffic()) {
         let run = |line: u64| {

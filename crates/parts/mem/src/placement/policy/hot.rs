@@ -11,7 +11,7 @@
 //! fixed.
 //!
 //! Linux keeps free pages in the first memory (watermarks) by demoting pages ahead of need. Pages behind a cache are
-//! never given back, so that no page is free once a slower memory has one. A page that rises therefore takes the frame
+//! never given back: once a slower memory has a page, none is free. A page that rises therefore takes the frame
 //! of another, which gets its own: an exchange, as in memories managed by hardware (Sim, Alameldeen, Chishti, Wilkerson
 //! and Kim, MICRO 2014). A clock (Corbato 1968) replaces Linux's two lists in choosing the other page: the first one
 //! that was not used since the hand passed it.

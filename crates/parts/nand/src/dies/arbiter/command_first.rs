@@ -2,7 +2,7 @@
 
 use super::{Arbiter, Heads, Want, first_come};
 
-/// Sends commands before data, so that no array idles behind a transfer: commands of reads first, then those of erases
+/// Sends commands before data: an array never idles behind a transfer. Commands of reads first, then those of erases
 /// and copy-backs; then data, in order of arrival. A die that has taken a command is busy in its array or waits with
 /// data. So commands precede a transfer at most once for each other die, and nothing starves.
 ///

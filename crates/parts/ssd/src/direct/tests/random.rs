@@ -203,7 +203,7 @@ proptest! {
     }
 }
 
-/// The same bytes of the same pages come and go: the number of lines only affects the count of lines.
+/// Equal bytes of equal pages come and go: the number of lines only affects the count of lines.
 #[test]
 fn lines_of_all_sizes_move_the_same_bytes() {
     for seed in 0..6 {

@@ -317,7 +317,7 @@ pub(super) enum Place {
     Unneeded,
     /// No place of its set is available yet.
     None,
-    /// This place, once the page in it has been read out.
+    /// Place with this number, once the page in it has been read out.
     Of(u32),
 }
 
@@ -361,7 +361,7 @@ pub(super) struct Busy {
     /// True if the fetch was requested; otherwise it is a prefetch.
     pub(super) asked: bool,
     pub(super) leaving: Option<Leaving>,
-    /// Version of the page that is no longer in a buffer.
+    /// Version of the page that has left the buffer.
     pub(super) outbound: Outbound,
     pub(super) place: Place,
     /// Requests that wait for the page.

@@ -252,7 +252,7 @@ proptest! {
         }
     }
 
-    /// The same bytes come and go at the same times, for any number of lines: half sectors are written by lines of 64,
+    /// Equal bytes come and go at equal times, for any number of lines: half sectors are written by lines of 64,
     /// 128 and 256 B.
     #[test]
     fn lines_of_all_sizes_move_the_same_bytes(

@@ -156,7 +156,7 @@ pub(crate) fn buffer(pages: u64) -> BufferSpec {
     }
 }
 
-/// What to do, first byte, bytes.
+/// Operation, first byte, bytes.
 pub(crate) type Io = (IoOp, u64, u64);
 
 /// Host programs and the commands that they went in.

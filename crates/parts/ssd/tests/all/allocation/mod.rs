@@ -73,7 +73,7 @@ fn a_buffer_that_keeps_no_reads_has_no_line_for_them() {
 /// Share of a program's time allowed for links, channels and gathering.
 const COST: f64 = 1e-3;
 
-/// Whether it is that many, but for what links, channels and gathering take.
+/// Returns whether the throughput is as expected, apart from the time of links, channels and gathering.
 fn is_exact(got: f64, expected: f64) -> bool {
     (expected * (1.0 - COST)..=expected).contains(&got)
 }
@@ -83,7 +83,7 @@ fn measured(planes: Planes, order: &str, free: &str, n: u64, stride: u64) -> f64
     measured_on(&striped(spec(planes, free), order), n, 12 * n.min(count(planes)), stride)
 }
 
-/// The same of a device, over the first `counted` writes of a host that goes on.
+/// Measurement on a device, over the first `counted` writes of a host that goes on.
 fn measured_on(spec: &FlashSpec, n: u64, counted: u64, stride: u64) -> f64 {
     let mut bench = Bench::new(spec);
     let pages = bench.device.capacity() / PAGE;

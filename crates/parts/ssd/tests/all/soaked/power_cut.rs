@@ -213,7 +213,7 @@ fn torn_units_are_not_read() {
     assert!(recovered(&combination, (durable, shadow), newest).2.lost.is_some());
 }
 
-/// How a host fares with a device whose power is cut at work again and again.
+/// Runs a host on a device whose power is cut at work again and again.
 fn lives(combination: &Combination, seed: u64) -> End {
     let mut device = combination.build(seed).expect("it can be built");
     device.attach_shadow();

@@ -48,7 +48,7 @@ pub(crate) const KERNEL_CSV: &str = "id,start_us,dur_us,device,stream,grid,block
 3,60.0,3.2,0,7,564x1x1,128x1x1,32,0,27,\"void f<float, 2>(int)\"
 ";
 
-/// As PyTorch writes it, new and old, with events that are no kernels and keys in another order.
+/// As PyTorch writes it, new and old, with events other than kernels and keys in a different order.
 pub(crate) const CHROME: &str = r#"{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "V100"}],
 "traceEvents": [
   {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1.0, "dur": 9, "args": {"grid": "no", "Input Dims": [[2, 3], []]}},

@@ -39,7 +39,7 @@ fn word(record: &[u8; RECORD], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Returns true if bytes can be records. There is no magic number: every record must be valid, addresses must be of
+/// Returns true if bytes can be records. Without a magic number, every record must be valid, addresses must be of
 /// 57 bits or of the kernel, and half of the instructions must be near the previous one.
 fn is(start: &[u8]) -> bool {
     let (records, _) = start.as_chunks::<RECORD>();

@@ -151,7 +151,8 @@ fn counted(
 ) -> Result<(Graph, Listed), Diagnostic> {
     let Some(format) = options.format.or_else(|| Format::of_name(name)) else {
         let help = "set the format, or use a known extension: .txt .el .edges .snap .tsv, .csv, .graph .metis, .gr, .mtx";
-        let mut unknown = Diagnostic::new(format!("the name `{name}` does not tell the format")).help(help);
+        let mut unknown =
+            Diagnostic::new(format!("cannot tell the format from the name `{name}`")).help(help);
         unknown.allowed = Format::ALL.map(|(name, _)| name.to_owned()).to_vec();
         return Err(unknown);
     };

@@ -322,7 +322,7 @@ impl Database {
         }
         let leaf = self.tree.page(self.jobs[at].row, self.tree.height() - 1);
         let Some(frame) = self.pool.find(leaf, now) else {
-            // The page was evicted while there was no room.
+            // The page was evicted during the wait for room.
             self.jobs[at].phase = Phase::Find(self.tree.height() - 1);
             return None;
         };

@@ -130,7 +130,7 @@ impl Cleaner {
                 self.next_round = now + ROUND;
                 let pages = self.capacity.pages(pool.dirty_percent(), redo.age(), redo);
                 self.left = (u64::from(depth), pages);
-                // Pages that are no longer dirty, whichever thread wrote them, are before the checkpoint.
+                // Pages that have become clean, whichever thread wrote them, are before the checkpoint.
                 if redo.check(pool.oldest()) {
                     self.header = Some(false);
                 }

@@ -195,7 +195,7 @@ impl Offload {
         }
     }
 
-    /// Ends an instance: makes its results durable, closes its files, and removes those that are no longer needed.
+    /// Ends an instance: makes its results durable, closes its files, and removes those not needed any more.
     fn end(&mut self, slot: usize) {
         let (first, instance) = (Place { slot, lane: 0 }, self.slots[slot].at);
         let Application { plan, arrays, .. } = &self.applications[instance.0];

@@ -1,7 +1,7 @@
 //! Clock of a log: interpretation of the times of its lines.
 //!
 //! strace writes a timestamp (`-ttt` seconds since 1970, `-tt` and `-t` the time of day), the time since the previous
-//! line (`-r`), or both, with the latter in parentheses. It pads only times of `-r` to six places before the point.
+//! line (`-r`), or both, with the `-r` time in parentheses. It pads only times of `-r` to six places before the point.
 
 use super::Fault;
 
@@ -123,7 +123,7 @@ pub(super) struct Clock {
 /// Notes of a clock, one sentence each.
 pub(super) const RELATIVE: &str = "times are read as relative to the previous line (`strace -r`) and added up; clock=absolute reads them as timestamps";
 const EARLY: &str = "times are read as timestamps, though before 2001: `strace -ttt` writes seconds since 1970; clock=relative adds them up";
-const COARSE: &str = "times are whole seconds or milliseconds: pauses between calls are no more precise; `strace -ttt` writes microseconds";
+const COARSE: &str = "times are whole seconds or milliseconds, and so are the pauses between calls; `strace -ttt` writes microseconds";
 
 impl Clock {
     pub(super) fn new(choice: Choice) -> Clock {

@@ -122,7 +122,7 @@ fn process<'a>(line: &[u8], text: &'a [u8]) -> Result<(u32, &'a [u8], usize), Fa
         (word, spaces(&text[word.len()..], 1 + 5_usize.saturating_sub(word.len())))
     };
     let number = std::str::from_utf8(pid).ok().and_then(|pid| pid.parse::<u32>().ok());
-    let number = number.ok_or_else(|| Fault::new("the process is not a number", offset(pid)))?;
+    let number = number.ok_or_else(|| Fault::new("the process ID is not a number", offset(pid)))?;
     Ok((number, rest, padding))
 }
 
@@ -170,7 +170,7 @@ impl<'a> Syscall<'a> {
         let (mut n, mut from) = (0, name.len() + 1);
         let end = loop {
             let Some(end) = end_of_argument(text, from) else {
-                return Err(Fault::new("the arguments do not end", name.len()));
+                return Err(Fault::new("the argument list does not end", name.len()));
             };
             if n < ARGUMENTS {
                 arguments[n] = text[from..end].trim_ascii();

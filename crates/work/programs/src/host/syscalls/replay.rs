@@ -16,7 +16,7 @@ use crate::host::server::Served;
 
 /// Maximum number of steps of all threads that are read ahead.
 const WINDOW: usize = 1 << 16;
-/// Interval at which a thread retries when there is no free descriptor.
+/// Interval at which a thread retries when all descriptors are in use.
 const AGAIN: Time = Time::from_ms(1);
 /// Number of descriptors of a program.
 const DESCRIPTORS: u32 = 1 << 16;

@@ -31,7 +31,7 @@ fn build(params: &Params, _: &mut Inputs) -> Result<Box<dyn Program>, config::Di
 /// Threads per block of `Fan1`: `MAXBLOCKSIZE`.
 const FAN1_BLOCK: u32 = 512;
 const REGISTERS: u32 = 16;
-/// Value added to the diagonal of the matrix, in units of its side, so that no pivot vanishes.
+/// Value added to the diagonal of the matrix, in units of its side, to keep pivots from vanishing.
 const DOMINANCE: f32 = 1.0;
 
 /// The application.

@@ -1,5 +1,5 @@
 //! Tensors of a model: their views, those that outlive a pass, and the memory layout of those of a pass. Memory is
-//! reused as soon as its content is no longer read.
+//! reused as soon as its content has had its last read.
 //!
 //! As in PyTorch's caching allocator (`CUDACachingAllocator.cpp`): sizes are rounded to 512 B, the smallest free
 //! piece that is large enough is split, neighbouring free pieces are merged. Its pools and segments are left out.

@@ -20,7 +20,7 @@ fn nest_of(text: &str) -> Kernel {
     let mut applications = kernels::open(text).unwrap_or_else(|fault| panic!("{fault}"));
     match applications.pop().map(|one| one.program) {
         Some(Offloaded::Nest(kernel)) => kernel,
-        _ => panic!("{text} is no nest"),
+        _ => panic!("{text} is not a nest"),
     }
 }
 

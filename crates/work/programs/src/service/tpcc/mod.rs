@@ -129,7 +129,7 @@ pub(crate) struct Job {
     stage: Stage,
     /// Number assigned to it.
     order: Option<u64>,
-    /// Work of statements that has not been done, in fractions of an instruction, so that nothing is lost to
+    /// Work of statements that has not been done, in fractions of an instruction, which loses nothing to
     /// rounding.
     owed: u64,
 }

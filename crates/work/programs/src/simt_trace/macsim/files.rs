@@ -117,7 +117,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<Config, Diagnostic> {
     for _ in 0..count {
         let number = words.number("number of a warp")?;
         let number = u32::try_from(number)
-            .map_err(|_| words.bad(Bad::new(format!("warp {number} of more than 32 bits"))))?;
+            .map_err(|_| words.bad(Bad::new(format!("warp number {number} does not fit in 32 bits"))))?;
         let spawn = words.number("start of a warp")?;
         if spawn != 0 {
             return Err(words.bad(Bad::new(format!(
@@ -146,7 +146,7 @@ pub(super) fn read_counts(source: &str, text: &str) -> Result<Vec<(u32, u64)>, D
     while words.left() > 0 {
         let number = words.number("number of a warp")?;
         let number = u32::try_from(number)
-            .map_err(|_| words.bad(Bad::new(format!("warp {number} of more than 32 bits"))))?;
+            .map_err(|_| words.bad(Bad::new(format!("warp number {number} does not fit in 32 bits"))))?;
         counts.push((number, words.number("number of its records")?));
     }
     Ok(counts)

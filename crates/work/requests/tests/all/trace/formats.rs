@@ -372,14 +372,14 @@ fn a_header_that_names_no_requests_is_told_what_it_lacks() {
             "time_us,rw,offset,size\n0,0,0,4096\n5,1,4096,4096\n",
             ["`rw` has codes", "--columns", "time_us,op_0r,offset,size"],
         ),
-        ("timestamp,op,size\n0,R,4096\n", ["no column is the address", "--columns", "time_us,op,size"]),
+        ("timestamp,op,size\n0,R,4096\n", ["no column gives the address", "--columns", "time_us,op,size"]),
         (
             "timestamp;op;offset;lba;size\n0;R;512;1;4096\n",
             ["`offset` and `lba` have the same meaning", "--columns", "-"],
         ),
         (
             "process,type,address,size\n1,Read,0,4096\n",
-            ["no column is the time", "--columns", "-,op,offset,size"],
+            ["no column gives the time", "--columns", "-,op,offset,size"],
         ),
     ] {
         let error = refused_table(text).to_string();

@@ -258,7 +258,7 @@ fn columns_of_a_table_are_what_the_user_says() {
         assert_eq!((requests.as_slice(), notes.format), (expected.as_slice(), "csv"), "{names}");
     }
     for (names, part) in [
-        ("time,op,offset", "no column is the size"),
+        ("time,op,offset", "no column gives the size"),
         ("time,op,ofset,size", "no column `ofset`"),
         ("time,time_us,op,offset,size", "duplicates another one"),
     ] {

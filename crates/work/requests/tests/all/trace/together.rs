@@ -238,7 +238,7 @@ fn a_trace_beyond_the_clock_is_told_at_once_and_each_remedy_mends_it() {
         let first = *days.start();
         let at = |day: u64| ((day - first) * DAY_S).checked_div(slow).unwrap_or(0);
         assert_eq!(times(&found), days.clone().map(at).collect::<Vec<_>>());
-        // All fit, so that none is moved.
+        // All fit, so each stays in place.
         assert_eq!(
             found.iter().map(|r| r.offset).collect::<Vec<_>>(),
             days.map(|day| day % 7 * 4096).collect::<Vec<_>>()

@@ -35,7 +35,7 @@ impl Observer for Watch {
                 sums.count += 1;
             }
             Act::Holds { array } => sums.holds.push((done.kernel.expect("a kernel's"), array.to_owned())),
-            Act::Waits { .. } => panic!("nobody has a section that another writes"),
+            Act::Waits { .. } => panic!("a section waits, but none shares groups that another writes"),
             Act::Flashvisor => sums.firmware[0] += took,
             Act::Storengine => sums.firmware[1] += took,
         }

@@ -53,7 +53,7 @@ engine::events! {
     enum World {
         /// Event of the coprocessor.
         Part(Event),
-        /// Nothing of it.
+        /// Other event.
         Other(u32),
     }
 }

@@ -64,8 +64,8 @@ fn what_fits_comes_once_and_goes_once() {
 }
 
 /// Room for three groups. `a` and `b` have three groups of 16,384 elements and one of 100, `c` has one. A step has a group of `a` and one of `b`, since three groups of them are less than two of each: four
-/// steps. In the second, `b` takes the place of the `a` before; in the third, `a` takes that of the changed `b` of the first; and so on. The last step needs the first group of `b` again. What is left of `b`
-/// nobody asks for.
+/// steps. In the second, `b` takes the place of the `a` before; in the third, `a` takes that of the changed `b` of the first; and so on. The last step needs the first group of `b` again. The rest of `b`
+/// is never requested.
 #[test]
 fn what_does_not_fit_leaves_in_the_order_of_its_last_use() {
     let text = r#"

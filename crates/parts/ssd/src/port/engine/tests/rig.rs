@@ -427,7 +427,7 @@ proptest! {
         check(&steps, device, evictions, prefetch, Lines::of(line).expect("a size of lines"));
     }
 
-    /// The same bytes come and go at the same times, for any number of lines.
+    /// Equal bytes come and go at equal times, for any number of lines.
     #[test]
     fn lines_of_all_sizes_move_the_same_bytes(
         steps in prop::collection::vec((0..200_000u64, 0..40u64, 1..256u64, any::<bool>()), 1..60),

@@ -220,7 +220,7 @@ mod tests {
     use proto::file::{Call, Fd, FileId, Next, OpenFlags};
     use std::io::Write as _;
 
-    /// What was done, the lengths of the files before, and what was left out.
+    /// Operations done, the lengths of the files before, and what was left out.
     type Ran = (Vec<Did>, Vec<Option<u64>>, Vec<String>);
 
     fn run(text: &[u8], options: &str) -> Result<Ran, config::Diagnostic> {

@@ -263,10 +263,10 @@ fn bad_logs_are_refused_with_their_line() {
     let cases = [
         ("7 12:00:00.000000 close(3) = 0 <0.000010>", "`strace -ttt`", 3),
         ("7 100.000100 close(3) = 0", "`strace -T`", 22),
-        ("7 100.000100 close(3", "do not end", 19),
+        ("7 100.000100 close(3", "does not end", 19),
         ("7 100.000100 close(3) 0 <0.000010>", "no result", 22),
         ("7 100.000100 close(3) = zero <0.000010>", "not a number", 22),
-        ("7 100.000100 write(3, \"abc, 3) = 3 <0.000010>", "do not end", 19),
+        ("7 100.000100 write(3, \"abc, 3) = 3 <0.000010>", "does not end", 19),
         ("7 100.000100 <... read", "resumed>", 14),
         ("7 100.000100 raed(3, \"\", 1) = 1 <0.000010>", "did you mean `read`", 14),
         ("7 100.000100 io_uring_enter(3, 1, 1, 0, NULL, 8) = 1 <0.000010>", "unknown=skip", 14),

@@ -95,7 +95,7 @@ pub(super) fn together(operands: &[&[u64]]) -> Result<Vec<u64>, Diagnostic> {
     for operand in operands {
         let missing = dims.len() - operand.len();
         if operand.iter().zip(&dims[missing..]).any(|(own, all)| own != all && *own != 1) {
-            return refuse(format!("operands of {operands:?} elements do not fit"));
+            return refuse(format!("operands of shapes {operands:?} do not match"));
         }
     }
     if dims.len() > RANK {
@@ -168,13 +168,13 @@ fn gemm(scope: &mut Scope, node: &NodeProto) -> Made {
     let (a, b) = (scope.view(node, 0)?, scope.view(node, 1)?);
     check_product(&a)?;
     if a.dims.len() != 2 || b.dims.len() != 2 {
-        return refuse(format!("factors of {:?} and {:?} elements are not matrices", a.dims, b.dims));
+        return refuse(format!("factors of shapes {:?} and {:?} are not matrices", a.dims, b.dims));
     }
     let turned = |x: &View, name| if integer(node, name, 0) == 0 { x.clone() } else { x.permute(&[1, 0]) };
     let a = scope.eager.contiguous(&turned(&a, "transA"));
     let b = turned(&b, "transB");
     if a.dims[1] != b.dims[0] {
-        return refuse(format!("factors of {:?} and {:?} elements do not fit", a.dims, b.dims));
+        return refuse(format!("factors of shapes {:?} and {:?} do not match", a.dims, b.dims));
     }
     check_size(&[a.dims[0], b.dims[1]])?;
     let summand = scope.maybe(node, 2)?;
@@ -198,11 +198,11 @@ fn matmul(scope: &mut Scope, node: &NodeProto) -> Made {
     check_product(&a)?;
     let (ra, rb) = (a.dims.len(), b.dims.len());
     if ra < 2 || rb < 2 {
-        return refuse("a vector as a factor is not supported");
+        return refuse("a vector cannot be a factor");
     }
     let (m, k, n) = (a.dims[ra - 2], a.dims[ra - 1], b.dims[rb - 1]);
     if b.dims[rb - 2] != k {
-        return refuse(format!("factors of {:?} and {:?} elements do not fit", a.dims, b.dims));
+        return refuse(format!("factors of shapes {:?} and {:?} do not match", a.dims, b.dims));
     }
     let batch = together(&[&a.dims[..ra - 2], &b.dims[..rb - 2]])?;
     let count: u64 = batch.iter().product();
@@ -270,7 +270,10 @@ fn layer_norm(scope: &mut Scope, node: &NodeProto) -> Made {
     let flat = x.reshape(&[rows.iter().product(), row.iter().product()]);
     let (weight, bias) = (scope.view(node, 1)?, scope.view(node, 2)?);
     if weight.count() != flat.dims[1] || bias.count() != flat.dims[1] {
-        return refuse(format!("rows of {:?} and weights of {:?} elements", flat.dims, weight.dims));
+        return refuse(format!(
+            "rows of shape {:?} and weights of shape {:?} do not match",
+            flat.dims, weight.dims
+        ));
     }
     one(scope.eager.layer_norm(&flat, &weight, &bias).reshape(&x.dims))
 }
@@ -285,7 +288,9 @@ fn reduce(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     let first = axes.first().copied().unwrap_or(0);
     let neighbours = first..first + axes.len();
     if !axes.iter().copied().eq(neighbours.clone()) {
-        return refuse(format!("a reduction over dimensions {axes:?} of {rank}, which are not adjacent"));
+        return refuse(format!(
+            "a reduction over dimensions {axes:?} of {rank} is not supported: they are not adjacent"
+        ));
     }
     let reduced = if neighbours.end == rank {
         scope.eager.reduce(name, &x, axes.len(), x.width)
@@ -335,7 +340,7 @@ impl Layout {
         let blocks = scale.get(at).copied().unwrap_or(0);
         let others = scale.len() == x.len() && (0..x.len()).all(|n| n == at || scale[n] == x[n]);
         if !others || blocks == 0 || !length.is_multiple_of(blocks) {
-            return refuse(format!("factors of {scale:?} elements for {x:?}"));
+            return refuse(format!("factors of shape {scale:?} do not match a tensor of shape {x:?}"));
         }
         let dims = vec![outer, blocks, length / blocks, inner];
         Ok(Layout { dims, factors: vec![outer, blocks, 1, inner] })
@@ -360,7 +365,7 @@ impl Layout {
 /// Unpacks the elements of a packed tensor, each into `width` bytes.
 pub(super) fn unpacked(scope: &mut Scope, x: &Value, width: u8) -> Made {
     let Some(bytes) = x.packed.as_ref().filter(|bytes| bytes.count() > 0) else {
-        return refuse(format!("a tensor of {:?} elements is empty", x.dims));
+        return refuse(format!("a tensor of shape {:?} is empty", x.dims));
     };
     let of_byte = x.count().div_ceil(bytes.count());
     // The last byte may have fewer elements: the result has room for all.
@@ -374,7 +379,7 @@ pub(super) fn unpacked(scope: &mut Scope, x: &Value, width: u8) -> Made {
 fn dequantize(scope: &mut Scope, node: &NodeProto) -> Made {
     let (x, scale, zero) = (scope.input(node, 0)?, scope.view(node, 1)?, scope.maybe(node, 2)?);
     if x.count() == 0 {
-        return refuse(format!("a tensor of {:?} elements is empty", x.dims));
+        return refuse(format!("a tensor of shape {:?} is empty", x.dims));
     }
     let mut layout = Layout::of(node, &x.dims, &scale.dims)?;
     let output;
@@ -394,7 +399,7 @@ fn dequantize(scope: &mut Scope, node: &NodeProto) -> Made {
             let of_byte = x.count().div_ceil(bytes.count());
             let Some(split) = layout.split(of_byte) else {
                 return refuse(format!(
-                    "a byte has elements of two rows of {:?}, each with a factor of its own",
+                    "a byte holds elements of two rows of shape {:?}, each with its own factor",
                     x.dims
                 ));
             };

@@ -82,7 +82,7 @@ impl Images {
     fn window(&self, node: &NodeProto, size: [u64; 2], outputs: u64) -> Result<Window, Diagnostic> {
         let (stride, dilation) = (self.each(node, "strides", 1)?, self.each(node, "dilations", 1)?);
         if stride.contains(&0) || dilation.contains(&0) || size.contains(&0) {
-            return refuse("a window, stride or dilation of zero");
+            return refuse("a window, stride or dilation is zero; each must be at least 1");
         }
         let mut window = Window { size, stride, dilation, pad: [0; 4] };
         let pads = sides(node, "pads", 0, 2 * self.rank)?;
@@ -124,7 +124,7 @@ impl Images {
 fn bias(scope: &mut Scope, node: &NodeProto, outputs: u64) -> Result<Option<View>, Diagnostic> {
     match scope.maybe(node, 2)? {
         Some(bias) if bias.count() == outputs => scope.tensor(&bias).map(Some),
-        Some(bias) => refuse(format!("a bias of {:?} elements for {outputs} channels", bias.dims)),
+        Some(bias) => refuse(format!("a bias of shape {:?} does not match {outputs} channels", bias.dims)),
         None => Ok(None),
     }
 }
@@ -137,7 +137,9 @@ fn conv(scope: &mut Scope, node: &NodeProto) -> Made {
     let (image, filters) = (&x.view.dims, &filter.view.dims);
     let fits = Some(image[1]) == filters[1].checked_mul(groups) && filters[0].is_multiple_of(groups);
     if !fits || x.rank != filter.rank {
-        return refuse(format!("images {image:?} and filters {filters:?} in {groups} groups"));
+        return refuse(format!(
+            "images of shape {image:?} do not match filters of shape {filters:?} in {groups} groups"
+        ));
     }
     let window = x.window(node, filter.size(), filters[0])?;
     let bias = bias(scope, node, filters[0])?;
@@ -152,7 +154,10 @@ fn conv_transpose(scope: &mut Scope, node: &NodeProto) -> Made {
     let ([n, inputs], [height, width]) = ([x.view.dims[0], x.view.dims[1]], x.size());
     let (outputs, size) = (filter.view.dims[1], filter.size());
     if filter.view.dims[0] != inputs || x.rank != filter.rank {
-        return refuse(format!("images {:?} and filters {:?}", x.view.dims, filter.view.dims));
+        return refuse(format!(
+            "images of shape {:?} do not match filters of shape {:?}",
+            x.view.dims, filter.view.dims
+        ));
     }
     let apart = x.each(node, "strides", 1)? == size && x.each(node, "dilations", 1)? == [1, 1];
     let whole = |name: &str| integers(node, name).is_none_or(|given| given.iter().all(|n| *n == 0));
@@ -197,7 +202,7 @@ fn pool(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
 fn global(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     let x = scope.view(node, 0)?;
     if x.dims.len() < 3 {
-        return refuse(format!("a tensor of {:?} elements is not an image", x.dims));
+        return refuse(format!("a tensor of shape {:?} is not an image", x.dims));
     }
     let mut dims = x.dims.clone();
     dims[2..].fill(1);
@@ -209,7 +214,7 @@ fn batch_norm(scope: &mut Scope, node: &NodeProto) -> Made {
     let mut channel = |n| scope.view(node, n);
     let all = [channel(3)?, channel(4)?, channel(1)?, channel(2)?];
     if x.dims.len() < 2 || x.dims.len() > RANK || all.iter().any(|c| c.count() != x.dims[1]) {
-        return refuse(format!("a tensor of {:?} elements and its channels do not fit", x.dims));
+        return refuse(format!("a tensor of shape {:?} does not match its channels", x.dims));
     }
     one(scope.eager.batch_norm(&x, [&all[0], &all[1], &all[2], &all[3]]))
 }
@@ -220,7 +225,7 @@ fn instance_norm(scope: &mut Scope, node: &NodeProto) -> Made {
     let (weight, bias) = (scope.view(node, 1)?, scope.view(node, 2)?);
     let rank = x.dims.len();
     if !(3..=RANK).contains(&rank) || weight.count() != x.dims[1] || bias.count() != x.dims[1] {
-        return refuse(format!("a tensor of {:?} elements and its channels do not fit", x.dims));
+        return refuse(format!("a tensor of shape {:?} does not match its channels", x.dims));
     }
     let rows = x.dims[0] * x.dims[1];
     let normal = scope.eager.normalise(&x.reshape(&[rows, x.count() / rows])).reshape(&x.dims);
@@ -235,7 +240,7 @@ fn response_norm(scope: &mut Scope, node: &NodeProto) -> Made {
     let x = Images::of(scope.view(node, 0)?)?;
     let size = integer(node, "size", 0);
     if !(1..=WINDOW_MOST as i64).contains(&size) {
-        return refuse(format!("a size of {size}"));
+        return refuse(format!("`size` is {size}, out of range"));
     }
     let (dims, size) = (&x.view.dims, size as u64);
     // Channels are the rows of a window one pixel wide.
@@ -260,13 +265,13 @@ fn resize(scope: &mut Scope, node: &NodeProto, at: usize) -> Made {
         (None, Some(reals)) if reals.len() == x.dims.len() => {
             x.dims.iter().zip(reals).map(|(d, s)| (*d as f64 * f64::from(s)).floor() as u64).collect()
         }
-        _ => return refuse("sizes or factors that are not known before the model runs"),
+        _ => return refuse("sizes and factors must be known before the model runs"),
     };
     let view = scope.tensor(&x)?;
     let fits = dims.len() == x.dims.len()
         && dims.iter().zip(&x.dims).all(|(d, from)| *d > 0 && d.is_multiple_of(*from));
     if !fits {
-        return refuse(format!("{:?} elements to {dims:?}: only whole factors are supported", x.dims));
+        return refuse(format!("shape {:?} to {dims:?}: only whole factors are supported", x.dims));
     }
     check_size(&dims)?;
     // A dimension that grows becomes two: its pixels, and their repetitions.
@@ -280,7 +285,7 @@ fn resize(scope: &mut Scope, node: &NodeProto, at: usize) -> Made {
         }
     }
     if to.len() > RANK {
-        return refuse(format!("more than {RANK} dimensions with those that grow"));
+        return refuse(format!("more than {RANK} dimensions, where one that grows counts twice"));
     }
     together(&[&from, &to])?;
     let output = scope.eager.empty(&dims, x.width);

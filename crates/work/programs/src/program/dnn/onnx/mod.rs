@@ -285,7 +285,7 @@ impl<'a> Scope<'a> {
     /// Returns a value's tensor. Known numbers that are not in the file are written by the host.
     fn tensor(&mut self, value: &Value) -> Result<View, Diagnostic> {
         if value.count() == 0 {
-            return Err(Diagnostic::new(format!("a tensor of {:?} elements is empty", value.dims)));
+            return Err(Diagnostic::new(format!("a tensor of shape {:?} is empty", value.dims)));
         }
         if value.packed.is_some() {
             return Err(Diagnostic::new(

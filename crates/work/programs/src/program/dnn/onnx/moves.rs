@@ -34,7 +34,7 @@ fn transpose(scope: &mut Scope, node: &NodeProto) -> Made {
     let mut sorted = order.clone();
     sorted.sort_unstable();
     if !sorted.into_iter().eq(0..rank) || rank > RANK {
-        return refuse(format!("order {order:?} of {rank} dimensions"));
+        return refuse(format!("order {order:?} does not match {rank} dimensions"));
     }
     let turned = x.permute(&order);
     if turned.is_contiguous() {
@@ -45,14 +45,14 @@ fn transpose(scope: &mut Scope, node: &NodeProto) -> Made {
 
 fn concat(scope: &mut Scope, node: &NodeProto) -> Made {
     let inputs: Vec<Value> = (0..node.input.len()).map(|n| scope.input(node, n)).collect::<Result<_, _>>()?;
-    let Some(first) = inputs.first() else { return refuse("nothing to put together") };
+    let Some(first) = inputs.first() else { return refuse("no tensors to concatenate") };
     let at = axis(integer(node, "axis", 0), first.dims.len())?;
     let fits = |x: &Value| {
         let same = |n: usize| n == at || x.dims[n] == first.dims[n];
         x.dims.len() == first.dims.len() && (0..x.dims.len()).all(same)
     };
     if !inputs.iter().all(fits) || first.dims.len() > RANK {
-        return refuse("its inputs do not fit");
+        return refuse("its inputs do not match");
     }
     let known: Option<Vec<&Vec<i64>>> = inputs.iter().map(|x| x.known.as_ref()).collect();
     if let Some(known) = known.filter(|_| first.dims.len() == 1) {
@@ -94,7 +94,7 @@ fn piece(
         ));
     }
     if length == 0 || x.dims.len() > RANK {
-        return refuse(format!("{length} of {:?} elements", x.dims));
+        return refuse(format!("a slice of {length} from shape {:?} is not supported", x.dims));
     }
     let mut part = scope.tensor(x)?.slice(at, from, length);
     part.strides[at] *= step;
@@ -118,7 +118,9 @@ fn pad(scope: &mut Scope, node: &NodeProto) -> Made {
         None => (0..rank).collect(),
     };
     if given.len() != 2 * axes.len() || given.iter().any(|n| !(0..=1 << 16).contains(n)) {
-        return refuse(format!("widths {given:?} of {rank} dimensions; each from 0 to 65536"));
+        return refuse(format!(
+            "widths {given:?} do not match {rank} dimensions, or are not from 0 to 65536"
+        ));
     }
     if given.iter().all(|n| *n == 0) {
         return Ok(vec![x]);
@@ -143,7 +145,7 @@ fn pad(scope: &mut Scope, node: &NodeProto) -> Made {
 fn tile(scope: &mut Scope, node: &NodeProto) -> Made {
     let (x, repeats) = (scope.input(node, 0)?, dims_of(&scope.known(node, 1)?)?);
     if repeats.len() != x.dims.len() || repeats.contains(&0) {
-        return refuse(format!("{repeats:?} times {:?} elements", x.dims));
+        return refuse(format!("repeats {repeats:?} of shape {:?} are not supported", x.dims));
     }
     let (mut from, mut to) = (Vec::new(), Vec::new());
     for (d, times) in x.dims.iter().zip(&repeats) {
@@ -157,7 +159,7 @@ fn tile(scope: &mut Scope, node: &NodeProto) -> Made {
     let dims: Option<Vec<u64>> =
         x.dims.iter().zip(&repeats).map(|(d, times)| d.checked_mul(*times)).collect();
     let Some(dims) = dims.filter(|_| to.len() <= RANK) else {
-        return refuse(format!("{repeats:?} times {:?} elements", x.dims));
+        return refuse(format!("repeats {repeats:?} of shape {:?} are not supported", x.dims));
     };
     check_size(&dims)?;
     let view = scope.tensor(&x)?.reshape(&from);
@@ -176,7 +178,12 @@ fn slice(scope: &mut Scope, node: &NodeProto) -> Made {
     let axes = scope.axes(node, 3)?.unwrap_or_else(|| (0..starts.len() as i64).collect());
     let steps = if node.input.len() > 4 { scope.known(node, 4)? } else { vec![1; starts.len()] };
     if [ends.len(), axes.len(), steps.len()] != [starts.len(); 3] {
-        return refuse(format!("{} starts, {} ends, {} steps", starts.len(), ends.len(), steps.len()));
+        return refuse(format!(
+            "the numbers of starts, ends and steps differ: {}, {}, {}",
+            starts.len(),
+            ends.len(),
+            steps.len()
+        ));
     }
     for (((start, end), along), step) in starts.iter().zip(&ends).zip(&axes).zip(&steps) {
         let at = axis(*along, x.dims.len())?;
@@ -187,7 +194,7 @@ fn slice(scope: &mut Scope, node: &NodeProto) -> Made {
             continue;
         }
         if *step == 0 {
-            return refuse("a step of 0");
+            return refuse("a step is 0");
         }
         let (from, to) = (place(*start).clamp(0, length), place(*end).clamp(0, length));
         let count = ((to - from).max(0) as u64).div_ceil(*step as u64);
@@ -199,7 +206,9 @@ fn slice(scope: &mut Scope, node: &NodeProto) -> Made {
 /// Returns known numbers in reverse order.
 fn backwards(x: &Value, [start, end, step]: [i64; 3]) -> Result<Value, Diagnostic> {
     let Some(known) = x.known.as_ref().filter(|_| x.dims.len() == 1) else {
-        return refuse(format!("a step of {step} through a tensor that is not known before the model runs"));
+        return refuse(format!(
+            "a step of {step} through a tensor that is unknown before the model runs is not supported"
+        ));
     };
     let first = start.min(known.len() as i64 - 1);
     let places =
@@ -220,7 +229,7 @@ fn split(scope: &mut Scope, node: &NodeProto) -> Made {
         }
     };
     if sizes.iter().sum::<u64>() != x.dims[at] {
-        return refuse(format!("{:?} elements in pieces of {sizes:?}", x.dims));
+        return refuse(format!("shape {:?} cannot be split into {sizes:?}", x.dims));
     }
     let mut from = 0;
     let mut pieces = Vec::new();
@@ -238,7 +247,7 @@ fn gather(scope: &mut Scope, node: &NodeProto) -> Made {
         let length = x.dims[at] as i64;
         let places: Vec<i64> = numbers.iter().map(|n| if *n < 0 { n + length } else { *n }).collect();
         if let Some(outside) = places.iter().find(|n| !(0..length).contains(*n)) {
-            return refuse(format!("element {outside} of {length}"));
+            return refuse(format!("index {outside} is out of range for length {length}"));
         }
         if let Some(known) = x.known.as_ref().filter(|_| x.dims.len() == 1) {
             let found = places.iter().map(|n| known[*n as usize]).collect();
@@ -353,7 +362,7 @@ fn constant_of_shape(scope: &mut Scope, node: &NodeProto) -> Made {
         return Ok(vec![list(known)]);
     }
     if dims.len() > RANK || dims.contains(&0) {
-        return refuse(format!("a tensor of {dims:?} elements"));
+        return refuse(format!("a tensor of shape {dims:?} is not supported"));
     }
     Ok(vec![Value::of(scope.eager.fill(&dims, width_of(tensor.data_type)?))])
 }
@@ -372,7 +381,7 @@ fn reshape(scope: &mut Scope, node: &NodeProto) -> Made {
     }
     let dims = dims_of(&dims)?;
     if dims.iter().product::<u64>() != x.count() {
-        return refuse(format!("{:?} elements as {wanted:?}", x.dims));
+        return refuse(format!("shape {:?} cannot become {wanted:?}", x.dims));
     }
     Ok(vec![x.reshape(dims)])
 }
@@ -382,7 +391,7 @@ fn flatten(scope: &mut Scope, node: &NodeProto) -> Made {
     let at = integer(node, "axis", 1);
     let at = if at < 0 { at + x.dims.len() as i64 } else { at };
     let Some((rows, row)) = usize::try_from(at).ok().and_then(|at| x.dims.split_at_checked(at)) else {
-        return refuse(format!("dimension {at} of a tensor with {}", x.dims.len()));
+        return refuse(format!("dimension {at} does not exist in a tensor of {} dimensions", x.dims.len()));
     };
     Ok(vec![x.reshape(vec![rows.iter().product(), row.iter().product()])])
 }
@@ -394,7 +403,7 @@ fn squeeze(scope: &mut Scope, node: &NodeProto) -> Made {
         None => (0..x.dims.len()).filter(|n| x.dims[*n] == 1).collect(),
     };
     if axes.iter().any(|n| x.dims[*n] != 1) {
-        return refuse(format!("dimensions {axes:?} of {:?} are not all one", x.dims));
+        return refuse(format!("dimensions {axes:?} of shape {:?} are not all 1", x.dims));
     }
     let kept = x.dims.iter().enumerate().filter(|(n, _)| !axes.contains(n)).map(|(_, d)| *d).collect();
     Ok(vec![x.reshape(kept)])
@@ -420,10 +429,10 @@ fn range(scope: &mut Scope, node: &NodeProto) -> Made {
     };
     let numbers: Option<Vec<i64>> = values.iter().map(number).collect();
     let Some([from, to, step]) = numbers.as_deref().and_then(|all| <[i64; 3]>::try_from(all).ok()) else {
-        return refuse("limits that are not known before the model runs, or are not whole numbers");
+        return refuse("limits must be whole numbers, known before the model runs");
     };
     if step <= 0 || to.saturating_sub(from) / step > KNOWN_MOST as i64 {
-        return refuse(format!("from {from} to {to} in steps of {step}"));
+        return refuse(format!("a range from {from} to {to} in steps of {step} is not supported"));
     }
     let all = list((from..to).step_by(step as usize).collect());
     let is_real = values.iter().any(|value| value.reals.is_some());

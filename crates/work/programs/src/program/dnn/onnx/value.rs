@@ -131,7 +131,7 @@ pub(crate) fn check_size(dims: &[u64]) -> Result<(), Diagnostic> {
     let count = dims.iter().try_fold(1_u64, |count, d| count.checked_mul(*d));
     match count {
         Some(count) if count <= ELEMENTS_MOST => Ok(()),
-        _ => Err(Diagnostic::new(format!("a tensor of {dims:?} elements is too large"))),
+        _ => Err(Diagnostic::new(format!("a tensor of shape {dims:?} is too large"))),
     }
 }
 
@@ -192,10 +192,9 @@ pub(crate) fn text(node: &NodeProto, name: &str) -> String {
 /// Returns a dimension, counted from the end if it is negative.
 pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize, Diagnostic> {
     let from_front = if axis < 0 { axis + rank as i64 } else { axis };
-    usize::try_from(from_front)
-        .ok()
-        .filter(|n| *n < rank)
-        .ok_or_else(|| Diagnostic::new(format!("dimension {axis} of a tensor with {rank}")))
+    usize::try_from(from_front).ok().filter(|n| *n < rank).ok_or_else(|| {
+        Diagnostic::new(format!("dimension {axis} does not exist in a tensor of {rank} dimensions"))
+    })
 }
 
 // Dimensions that a file leaves open, and those that it states.
@@ -306,7 +305,7 @@ pub(super) fn agree<'a>(
             let stated: Vec<String> =
                 dims.iter().map(|d| fixed_size(d).map_or("?".to_owned(), |n| n.to_string())).collect();
             let name = &value.name;
-            let what = format!("`{name}` has {made:?} elements, but [{}] in the file", stated.join(", "));
+            let what = format!("`{name}` has shape {made:?}, but [{}] in the file", stated.join(", "));
             let place = Place { key: name.clone(), ..Place::default() };
             return Err(Diagnostic::new(what).at(place));
         }

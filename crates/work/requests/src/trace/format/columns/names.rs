@@ -27,7 +27,7 @@ pub(super) enum Unit {
     Unsaid,
     /// 10^n ps.
     Time(u32),
-    /// This many bytes.
+    /// Number of bytes.
     Bytes(u64),
     /// Sectors, blocks or logical blocks, of unknown size.
     Sectors,

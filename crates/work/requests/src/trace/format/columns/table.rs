@@ -76,7 +76,7 @@ impl Problem {
     fn text(&self) -> String {
         match self {
             Problem::NoHeader => "it names no columns".to_owned(),
-            Problem::Missing(what) => format!("no column is the {what}"),
+            Problem::Missing(what) => format!("no column gives the {what}"),
             Problem::Twice(one, two) => format!("`{one}` and `{two}` have the same meaning"),
             Problem::Codes(name) => {
                 format!("`{name}` has codes, but the header does not say which one is a read")
@@ -184,9 +184,9 @@ impl Table {
         }
         let lacks = NEEDED.iter().find(|(roles, _)| !roles.iter().any(|role| table.roles.contains(role)));
         match lacks {
-            Some((_, "address")) => refused("no column is the offset".to_owned(), "offset"),
-            Some((_, "operation")) => refused("no column is the op".to_owned(), "op"),
-            Some((_, name)) => refused(format!("no column is the {name}"), name),
+            Some((_, "address")) => refused("no column gives the offset".to_owned(), "offset"),
+            Some((_, "operation")) => refused("no column gives the op".to_owned(), "op"),
+            Some((_, name)) => refused(format!("no column gives the {name}"), name),
             None => Ok(table),
         }
     }

@@ -270,7 +270,7 @@ fn open_dimensions_are_named_with_their_options() {
     };
     let named = model([Some("batch"), Some("features")]).refused();
     for says in [
-        "do not fit",
+        "do not match",
         "`batch` = 1",
         "`features` = 1",
         "`dimensions=batch:LENGTH/features:LENGTH`",

@@ -217,10 +217,13 @@ fn what_cannot_be_run_names_operator_and_node() {
     let nearest = x().node("Softmaxx x > y", &[]).refused();
     assert!(nearest.contains("did you mean `Softmax`?"), "{nearest}");
     let unfit = x().node("MatMul x, w > y", &[]).refused();
-    assert!(unfit.contains("operator `MatMul` of node `node_0`") && unfit.contains("do not fit"), "{unfit}");
+    assert!(
+        unfit.contains("operator `MatMul` of node `node_0`") && unfit.contains("do not match"),
+        "{unfit}"
+    );
     let open = x().node("Reshape x, x > y", &[]).refused();
     assert!(open.contains("not known before the model runs"), "{open}");
-    assert!(x().node("Add x, w > y", &[]).refused().contains("do not fit"));
+    assert!(x().node("Add x, w > y", &[]).refused().contains("do not match"));
     let complex = File::default().input("x", 14, &[Some(2)]).node("Relu x > y", &[]).refused();
     assert!(complex.contains("data type 14"), "{complex}");
     assert!(x().node("Add x, b > y", &[]).refused().contains("nothing produces its input `b`"));

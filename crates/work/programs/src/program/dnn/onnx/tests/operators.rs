@@ -214,7 +214,7 @@ fn open_dimensions_have_lengths_by_name() {
 #[test]
 fn a_shape_that_contradicts_the_file_is_refused() {
     let refused = open_file().output("y", &[Some(3), None, None]).refused();
-    assert!(refused.contains("`y` has [1, 1, 1] elements, but [3, ?, ?] in the file"), "{refused}");
+    assert!(refused.contains("`y` has shape [1, 1, 1], but [3, ?, ?] in the file"), "{refused}");
     let ranks = open_file().output("z", &[Some(1), Some(1)]).refused();
-    assert!(ranks.contains("`z` has [1] elements"), "{ranks}");
+    assert!(ranks.contains("`z` has shape [1]"), "{ranks}");
 }
