@@ -40,6 +40,7 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     ("optane", include_str!("../../../../systems/optane/spec.toml")),
     ("os-swap", include_str!("../../../../systems/os-swap/spec.toml")),
     ("p3700", include_str!("../../../../systems/p3700/spec.toml")),
+    ("p5316", include_str!("../../../../systems/p5316/spec.toml")),
     ("pm9a3", include_str!("../../../../systems/pm9a3/spec.toml")),
     ("pm9a3x4", include_str!("../../../../systems/pm9a3x4/spec.toml")),
     ("server16", include_str!("../../../../systems/server16/spec.toml")),
