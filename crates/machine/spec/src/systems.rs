@@ -29,6 +29,7 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     ("flashabacus-inter-st", include_str!("../../../../systems/flashabacus-inter-st/spec.toml")),
     ("flashabacus-intra-io", include_str!("../../../../systems/flashabacus-intra-io/spec.toml")),
     ("flashabacus-simd", include_str!("../../../../systems/flashabacus-simd/spec.toml")),
+    ("gpu-hbm", include_str!("../../../../systems/gpu-hbm/spec.toml")),
     ("gtx580", include_str!("../../../../systems/gtx580/spec.toml")),
     ("hetero", include_str!("../../../../systems/hetero/spec.toml")),
     ("hybridgpu", include_str!("../../../../systems/hybridgpu/spec.toml")),
