@@ -25,6 +25,14 @@ fn small(system: &str) -> &'static [&'static str] {
             &["flash.geometry.blocks=128", "flash.geometry.pages=24", "flash.ftl.over_provisioning=30%"]
         }
         "flashabacus-simd" => &["flash.geometry.blocks=64", "flash.geometry.pages=24"],
+        // Its word lines are of 256 KiB, and its buffer is larger than such a drive.
+        "p5316" => &[
+            "flash.geometry.blocks=64",
+            "flash.ftl.over_provisioning=20%",
+            "flash.geometry.pages=24",
+            "flash.buffer.capacity=4MiB",
+            "flash.buffer.in_flight=1MiB",
+        ],
         "pm9a3x4" => &["flash.count=2", "flash.geometry.blocks=128", "flash.geometry.pages=24"],
         "ssd256" => &["flash.geometry.dies=1", "flash.geometry.blocks=256", "flash.geometry.pages=24"],
         "z-ssd" => &["flash.geometry.blocks=64", "flash.geometry.pages=24"],
