@@ -6,6 +6,7 @@ use crate::output::Fault;
 use config::units::Duration;
 use config::{Diagnostic, Place};
 use engine::Time;
+use machine::plan::shrink::shrink;
 use machine::run::Plan;
 use requests::trace::{Remap, TraceOptions};
 use sweep::{TraceText, warmup};
@@ -19,6 +20,9 @@ pub(crate) struct PlanArgs {
     /// Override a spec value (key.path=value); repeatable
     #[arg(long, add = clap_complete::ArgValueCompleter::new(complete::settings))]
     set: Vec<String>,
+    /// Simulate this part of each drive, such as 1/16, with the ratios that decide its aged state (docs/shrink.md)
+    #[arg(long, value_name = "PART", value_parser = part)]
+    scale: Option<u64>,
     /// Seed of all random streams
     #[arg(long, default_value_t = 1, value_parser = whole)]
     seed: u64,
@@ -54,6 +58,7 @@ impl PlanArgs {
     /// A value that cannot be read.
     pub(crate) fn plan(&self, workloads: &[String]) -> Result<Plan, Diagnostic> {
         let mut set = self.set.clone();
+        set.extend(self.shrunk()?);
         set.extend(self.state()?.into_iter().flatten());
         Ok(Plan {
             system: self.system.clone(),
@@ -66,6 +71,20 @@ impl PlanArgs {
             trace: self.trace.options(Remap::Fit)?,
             queue_depth: self.queue_depth,
         })
+    }
+
+    /// Overrides of `--scale`, behind those of `--set`. A note says what they are.
+    fn shrunk(&self) -> Result<Vec<String>, Diagnostic> {
+        let Some(by) = self.scale else { return Ok(Vec::new()) };
+        let plan = Plan { set: self.set.clone(), ..Plan::new(&self.system, "") };
+        let all = shrink(&plan, by)?;
+        for drive in &all {
+            tell!("note: --scale 1/{by}: {}", drive.set.join(", "));
+            if let Some(note) = &drive.note {
+                tell!("note: {}: {note}", drive.drive);
+            }
+        }
+        Ok(all.into_iter().flat_map(|drive| drive.set).collect())
     }
 
     /// Converts the state of `--precondition` into overrides, one for each table of drives.
@@ -93,6 +112,12 @@ impl PlanArgs {
         }
         fault
     }
+}
+
+/// The divisor of a part such as `1/16`.
+fn part(text: &str) -> Result<u64, String> {
+    let divisor = text.strip_prefix("1/").and_then(|divisor| divisor.parse().ok());
+    divisor.ok_or_else(|| "a part is 1/N, with N a power of two: 1/16".to_owned())
 }
 
 /// Options of reading traces.

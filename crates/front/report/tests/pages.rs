@@ -206,7 +206,7 @@ fn figures_that_differ_stand_by_their_ratio() {
     let text = report::pair(&a, &b);
     let table = between(&text, "<table class=\"figures\">", "</table>").next().unwrap();
     let keys: Vec<&str> = between(table, "<th scope=\"row\">", "</th>").collect();
-    assert_eq!(keys, ["flash.flash.erases", "io.read.iops", "simulated_ns"]);
+    assert_eq!(keys, ["flash.0.erases", "io.read.iops", "simulated_ns"]);
     assert!(table.contains("× 8") && table.contains("× 0.5") && table.contains("× 1.1"), "{table}");
 }
 

@@ -237,7 +237,7 @@ mod tests {
             choose(target, &[], Effort::Full, Some(id)).err().expect("refused").to_string()
         };
         assert!(fault("all", "first").contains("belongs to one target"));
-        assert!(fault("theory", "first").contains("leave --reading out"));
+        assert!(fault("theory", "first").contains("omit --reading"));
         let chosen = choose("flashabacus", &[], Effort::Full, Some("first")).expect("known");
         assert_eq!(chosen[0].reading.id, "first");
         assert!(fault("flashabacus", "frist").contains("first"));

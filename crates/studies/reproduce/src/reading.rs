@@ -225,9 +225,7 @@ choice = [{ about = "eight cores", set = ["cores=8"], study = { least = 2 } }]
         assert_eq!(find("p", TEXT, Some("old")).expect("known").id, "old");
         let fault = find("p", TEXT, Some("odl")).expect_err("unknown");
         assert_eq!(fault.nearest.as_deref(), Some("old"));
-        assert!(
-            find("theory", "", Some("old")).expect_err("none").to_string().contains("leave --reading out")
-        );
+        assert!(find("theory", "", Some("old")).expect_err("none").to_string().contains("omit --reading"));
     }
 
     #[test]

@@ -48,6 +48,7 @@ pub(crate) fn wrapped(text: &str) -> String {
     text.lines().map(|line| wrapped_line(line, columns)).collect::<Vec<_>>().join("\n")
 }
 
+/// Breaks a line between words; a per cent sign stays with its number.
 fn wrapped_line(line: &str, columns: usize) -> String {
     if line.chars().count() <= columns {
         return line.to_owned();
@@ -55,7 +56,8 @@ fn wrapped_line(line: &str, columns: usize) -> String {
     let indent = line.len() - line.trim_start().len();
     let mut out = " ".repeat(indent);
     let mut used = indent;
-    for (at, word) in line.split_whitespace().enumerate() {
+    let line = line.replace(" %", "\u{a0}%");
+    for (at, word) in line.split(' ').filter(|word| !word.is_empty()).enumerate() {
         let length = word.chars().count();
         if at > 0 && used + 1 + length > columns {
             out.push('\n');
@@ -68,7 +70,7 @@ fn wrapped_line(line: &str, columns: usize) -> String {
         out.push_str(word);
         used += length;
     }
-    out
+    out.replace('\u{a0}', " ")
 }
 
 /// Refuses to write to a standard output that was closed: the runtime has opened `/dev/null` in its place.

@@ -176,7 +176,7 @@ fn a_recording_is_summed_up_and_its_replay_makes_these_calls() {
     for said in [
         "`/bin/sh` ended: exit status: 3",
         "1 thread, 2 files; replayed calls: 2 read (2097B), 3 write (8201B), 2 sync, 4 other",
-        "1 calls had failed: skipped",
+        "1 calls failed in the log: skipped",
         "1 calls of `newcall`: skipped (unknown=skip)",
         &format!("written to {out}"),
         &format!("nandscape run pm9a3 --workload strace:file={out},unknown=skip"),

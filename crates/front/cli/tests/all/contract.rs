@@ -452,7 +452,7 @@ fn a_trace_beyond_the_clock_is_checked_at_a_queue_depth() {
     nandscape(&[&check[..], &["--queue-depth", "4"]].concat()).well();
     refused(&[&check[..], &["--queue-depth", "0"]].concat(), &["--queue-depth 0", "give 1 or more"]);
     let both = ["--queue-depth", "4", "--time-scale", "1/2"];
-    refused(&[&check[..], &both].concat(), &["--time-scale with --queue-depth"]);
+    refused(&[&check[..], &both].concat(), &["--time-scale has no effect with --queue-depth"]);
     refused(&["check", "d16", "--queue-depth", "4"], &["--queue-depth applies to block traces only"]);
 }
 

@@ -160,7 +160,11 @@ fn a_trace_of_a_scenario_lies_beside_its_file() {
     std::fs::remove_file(folder.path().join("t.trace")).unwrap();
     let gone = nandscape(&["run", &drive, "--workload", &load]);
     assert_eq!(gone.code, Some(2));
-    assert!(gone.stderr.contains("`t.trace`") && gone.stderr.contains("relative to"), "{}", gone.stderr);
+    assert!(
+        gone.stderr.contains("`t.trace`") && gone.stderr.contains("relative paths start from"),
+        "{}",
+        gone.stderr
+    );
 }
 
 #[test]

@@ -119,7 +119,10 @@ fn each_core_has_a_copy_of_a_recorded_program_unless_it_is_shared() {
     let (private, taken, said) = on_cores(4, 2, &job(""));
     assert_eq!((private, taken), (on_cores(4, 2, &job(",memory=private")).0, 0));
     assert!((private / alone - 1.0).abs() < 0.05, "{private} {alone}");
-    assert!(said.contains("each of the 4 cores has a copy") && said.contains("memory=shared"), "{said}");
+    assert!(
+        said.contains("each of the 4 cores has its own copy") && said.contains("memory=shared"),
+        "{said}"
+    );
     let (shared, taken, said) = on_cores(4, 2, &job(",memory=shared"));
     assert!(taken > 1000 && shared < 0.5 * private, "{taken} {shared} {private}");
     assert!(said.contains("each of the 4 cores has the same data"), "{said}");

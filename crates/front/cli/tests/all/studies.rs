@@ -260,7 +260,7 @@ fn what_cannot_be_reproduced_is_said_in_one_diagnostic() {
     for (args, parts) in [
         (
             &["flashabacs"][..],
-            &["no target `flashabacs`", "did you mean `flashabacus`?", "theory", "zng"][..],
+            &["unknown target `flashabacs`", "did you mean `flashabacus`?", "theory", "zng"][..],
         ),
         (&["theroy"], &["did you mean `theory`?"]),
         (&["theory", "--only", "lattency"], &["did you mean `latency`?", "wa"]),

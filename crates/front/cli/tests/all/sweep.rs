@@ -277,7 +277,7 @@ fn a_terminal_shows_a_line_for_each_run_above_a_bar_and_nothing_else_does() {
     let lines: Vec<usize> = rows(Path::new(&out))
         .iter()
         .map(|row| {
-            let figure = format!("{:.0}", row["io.all.iops"].parse::<f64>().unwrap());
+            let figure = report::shown_as("io.all.iops", row["io.all.iops"].parse().unwrap());
             parts.iter().position(|part| part.contains(&figure)).expect("the run's metric")
         })
         .collect();

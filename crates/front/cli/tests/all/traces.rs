@@ -453,7 +453,7 @@ fn a_table_runs_as_its_header_says() {
         (&100.into(), &409_600.into())
     );
     assert!(
-        document["warnings"].to_string().contains("the unit of `timestamp`: us"),
+        document["warnings"].to_string().contains("the unit of `timestamp`: assuming us"),
         "{}",
         document["warnings"]
     );

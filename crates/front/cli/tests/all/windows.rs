@@ -172,7 +172,7 @@ fn options_that_would_do_nothing_are_refused() {
         &["--queue-depth 0: no request could ever be issued"],
     );
     let both = ["--queue-depth", "2", "--time-scale", "2"];
-    refuse(&[&format[..], &both].concat(), &["--time-scale with --queue-depth"]);
+    refuse(&[&format[..], &both].concat(), &["--time-scale has no effect with --queue-depth"]);
     // Beside a job they are the trace's.
     let beside = [&format[..], &["--queue-depth", "2", "--workload", JOB, "--json"]].concat();
     assert_eq!(run_tiny(&beside).well().json()["io"]["all"]["requests"], 1003);

@@ -208,8 +208,8 @@ fn every_path_of_a_page_exists() {
 
 /// The commands of the tour are commands; the first system of the page is one.
 #[test]
-fn every_command_of_the_readme_is_known() {
-    let text = page("README.md");
+fn every_command_of_the_tour_is_known_and_every_system_named() {
+    let text = page("docs/tour.md");
     let commands: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("nandscape ")?.split_whitespace().next()).collect();
     assert!(commands.len() >= 10);
@@ -218,22 +218,40 @@ fn every_command_of_the_readme_is_known() {
             std::process::Command::new(env!("CARGO_BIN_EXE_nandscape")).args([command, "--help"]).output();
         assert!(known.is_ok_and(|output| output.status.success()), "{command}");
     }
+    let readme = page("README.md");
     for (system, _) in spec::systems::SYSTEMS {
-        assert!(text.contains(&format!("`{system}`")), "README.md does not name {system}");
+        assert!(readme.contains(&format!("`{system}`")), "README.md does not name {system}");
     }
 }
 
 #[test]
-fn completions_are_scripts_that_know_the_options() {
+fn completions_ask_the_program_itself() {
     let script = nandscape(&["completions", "bash"]).well().stdout;
-    assert!(script.contains("--timeline-show") && script.contains("explain-run"), "{script}");
+    assert!(script.contains("NANDSCAPE_COMPLETE"), "{script}");
     let folder = tempfile::tempdir().unwrap();
     let path = crate::common::file(folder.path(), "nandscape.bash", script);
     assert!(Command::new("bash").args(["-n", &path]).status().expect("a shell").success());
     for shell in ["zsh", "fish", "powershell", "elvish"] {
-        assert!(nandscape(&["completions", shell]).well().stdout.contains("timeline-show"), "{shell}");
+        assert!(nandscape(&["completions", shell]).well().stdout.contains("NANDSCAPE_COMPLETE"), "{shell}");
     }
-    assert_eq!(nandscape(&["completions", "basj"]).code, Some(2));
+    crate::common::refused(&["completions", "basj"], &["the shell `basj`", "did you mean `bash`"]);
+    let candidates = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nandscape"));
+        command.env("NANDSCAPE_COMPLETE", "bash").env("_CLAP_IFS", "\n");
+        command.env("_CLAP_COMPLETE_INDEX", words.len().to_string()).args(["--", "nandscape"]).args(words);
+        String::from_utf8(command.output().expect("it starts").stdout).expect("text")
+    };
+    for (words, expected) in [
+        (&["run", "d1"][..], "d16"),
+        (&["run", "d16", "--workload", "randr"], "randread"),
+        (&["run", "d16", "--set", "flash.ftl.gc.vic"], "flash.ftl.gc.victim="),
+        (&["sensitivity", "d16", "--metric", "io.read.latency_ns.p99_99"], "io.read.latency_ns.p99_99"),
+        (&["explain", "die_w"], "die_wait"),
+        (&["reproduce", "flashab"], "flashabacus"),
+    ] {
+        let found = candidates(words);
+        assert!(found.lines().any(|line| line.trim() == expected), "{words:?}: {found}");
+    }
 }
 
 #[test]

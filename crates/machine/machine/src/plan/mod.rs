@@ -3,6 +3,7 @@
 
 pub(crate) mod bring;
 pub mod nearby;
+pub mod shrink;
 pub mod workloads;
 
 use crate::build::{self, accelerator};

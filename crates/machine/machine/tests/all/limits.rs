@@ -106,7 +106,7 @@ fn what_a_gpu_cannot_be_is_said() {
         ("ideal", "memory.dram.timing.rcd=10us", "closes the row again"),
         ("astriflash", "memory.dram_cache.dram.timing.faw=1ms", "closes the row again"),
         ("zng", "memory.direct.geometry.blocks=1000000", "blocks in all; at most 268435456"),
-        ("zng", "memory.direct.registers.count=1", "the data register and one for writes are 2"),
+        ("zng", "memory.direct.registers.count=1", "at least 2 are needed"),
         ("hybridgpu", "memory.engine.read_buffer.capacity=32GiB", "the maximum is 16GiB"),
         ("hetero", "paging.granule=4GiB", "the maximum is 1GiB"),
         ("hetero", "paging.memory=2KiB", "are less than one granule"),
@@ -200,7 +200,7 @@ fn services_larger_than_their_drive_are_refused() {
         let shown = run_alone(&plan).map(|_| ()).expect_err(service).to_string();
         assert!(shown.contains("do not fit on drive 0") && shown.contains("has room for 14"), "{shown}");
         let taken =
-            shown.split("files take ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
+            shown.split("files need ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
         assert!(taken.is_some_and(|taken| (0.98..1.05).contains(&(taken / bytes))), "{taken:?}: {shown}");
     }
     // Nearly all of the room.

@@ -332,7 +332,7 @@ fn links_to_nothing_or_to_the_wrong_kind() {
 #[test]
 fn what_could_mean_several_must_be_said() {
     let two = "inherits = 'ideal'\n[spare]\nkind = 'memory'\ninherits = 'ideal.memory'\n";
-    refused(two, &["gaus:n=16"], &["`l2.memory` is left out", "allowed: memory, spare", "beside `spare` at"]);
+    refused(two, &["gaus:n=16"], &["`l2.memory` is not set", "allowed: memory, spare", "beside `spare` at"]);
     let group = "inherits = 'hybridgpu'\n[flash]\ncount = 2\n[memory]\ndrive = 'flash'\n";
     refused(group, &["gaus:n=16"], &["`flash` names 2 parts, and this link needs one"]);
     let drives = "inherits = 'd16'\n[flash]\ncount = 2\n";
@@ -436,5 +436,9 @@ fn placements_with_a_hole() {
     };
     refused(&map("sizes = ['1MiB']"), &["gaus:n=16"], &["1 sizes for 2 memories", "map.sizes"]);
     refused(&map("sizes = ['4KiB', '4KiB']"), &["gaus:n=48"], &["a placement with a hole", "map.sizes"]);
-    refused(&map("sizes = ['5KiB', '4KiB']"), &["gaus:n=48"], &["whole pages", "map.sizes"]);
+    refused(
+        &map("sizes = ['5KiB', '4KiB']"),
+        &["gaus:n=48"],
+        &["not a multiple of the page size", "map.sizes"],
+    );
 }

@@ -212,7 +212,7 @@ fn refuses_what_it_is_not(file: &[u8]) {
         let mut bytes = file.to_vec();
         bytes[at] ^= 0x10;
         let what = refused(&bytes);
-        assert!(what.contains("damaged") || what.contains("no state"), "{at}: {what}");
+        assert!(what.contains("damaged") || what.contains("not a saved state"), "{at}: {what}");
     }
 }
 

@@ -84,7 +84,7 @@ fn every_system_runs_every_kind_of_request() {
 /// A graph program, which follows its data, and a dense one, side by side; every check of the result holds.
 #[test]
 fn every_platform_runs_programs() {
-    assert_eq!(platforms().count(), 14);
+    assert_eq!(platforms().count(), 15);
     for system in platforms() {
         let mut plan = Plan::new(system, "bfs1:scale=8");
         plan.workloads.push("gaus:n=48".to_owned());

@@ -262,7 +262,7 @@ fn the_check_finds_what_is_missing() {
         stripe.check().expect_err("harm is found")
     };
     assert_eq!(broken(|stripe| stripe.ledger.completed += 1), "1 commands, 1 completed, 1 inside");
-    assert_eq!(broken(|stripe| stripe.ledger.parts -= 1), "1 parts, 0 answered, 2 to come");
+    assert_eq!(broken(|stripe| stripe.ledger.parts -= 1), "1 parts, 0 answered, 2 unanswered");
     assert_eq!(
         broken(|stripe| stripe.ledger.parted -= 1),
         "8192 bytes of commands, 8191 of their parts, 0 waiting"

@@ -56,7 +56,7 @@ fn all_formats_say_the_same() {
 #[test]
 fn remarks_say_what_is_not_usual() {
     let remarks = read(NSYS).unwrap().remarks().join("; ");
-    for said in ["2 copies and fills", "1 kernels have no grid", "1 kernels have a duration of zero"] {
+    for said in ["2 memory copies and fills", "1 kernels have no grid", "1 kernels have a duration of zero"] {
         assert!(remarks.contains(said), "{remarks}");
     }
     let cut = KERNEL_CSV.trim_end();

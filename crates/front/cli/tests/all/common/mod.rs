@@ -95,6 +95,7 @@ pub(crate) fn refused_in_all(arguments: &[&str], said: &[&str]) -> String {
         "at least",
         "write `",
         " is read",
+        " is supported",
         "ends before the",
         "truncated",
         "promises",

@@ -158,7 +158,7 @@ fn files_are_each_instances_own_where_the_drive_has_room() {
     };
     let ((own, none), (fit, told)) = (sent("own"), sent("fit"));
     assert_eq!(own, fit);
-    assert!(!none.contains("inputs") && told.contains("each instance has input of its own"), "{told}");
+    assert!(!none.contains("inputs") && told.contains("each instance has separate input"), "{told}");
 }
 
 /// Cores issue as long with a sum in a register as units need for it: with it in memory they wait for it. Stalls of caches stay what they are.

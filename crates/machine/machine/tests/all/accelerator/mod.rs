@@ -169,7 +169,7 @@ fn instances_share_what_they_only_read_or_have_their_own() {
 #[test]
 fn instances_have_their_own_input_where_all_of_it_fits() {
     for (instances, read, whose) in
-        [(3, 3.0 * 17.0, "has input of its own"), (100, 17.0, "share their input")]
+        [(3, 3.0 * 17.0, "each instance has separate input"), (100, 17.0, "share their input")]
     {
         let job = format!("atax:m=512,n=512,instances={instances},inputs=fit");
         let found = document("flashabacus", &[&job], &["accelerator.workers=3"]);

@@ -110,7 +110,7 @@ fn what_cannot_be_recorded_or_filled_is_refused() {
         machine::run::run_alone(&plan).err().map(|why| why.to_string()).unwrap_or_default()
     };
     let fio = "fio:rw=randread,bs=4k,iodepth=1,number_ios=1";
-    assert!(refused("ideal", "sim.series=0ns", "gaus:n=64").contains("no length"));
+    assert!(refused("ideal", "sim.series=0ns", "gaus:n=64").contains("is zero"));
     assert!(refused("d16", "sim.series=1us", fio).contains("without a GPU"));
     let shares = "memory.direct.mapping.log_filled=[\"0%\", \"50%\"]";
     assert!(refused("zng", shares, "gaus:n=64").contains("2 shares for 1 programs"));

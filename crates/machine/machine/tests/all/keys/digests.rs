@@ -128,11 +128,15 @@ const BLESS: &str = "NANDSCAPE_BLESS";
 /// Digests by case.
 pub(crate) type Digests = BTreeMap<String, u64>;
 
-/// A digest of documents without what they cost: FNV-1a, 64 bit, parameters from draft-eastlake-fnv, section 5.
+/// A digest of documents without their cost and their warnings: FNV-1a, 64 bit, parameters from draft-eastlake-fnv, section 5.
 pub(crate) fn digest<'a>(documents: impl Iterator<Item = &'a Value>) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-    documents
-        .fold(0xcbf2_9ce4_8422_2325, |hash, document| document.to_string().as_bytes().iter().fold(hash, step))
+    documents.fold(0xcbf2_9ce4_8422_2325, |hash, document| {
+        // Warnings are words: a better wording is not another result.
+        let mut document = document.clone();
+        document.as_object_mut().map(|table| table.remove("warnings"));
+        document.to_string().as_bytes().iter().fold(hash, step)
+    })
 }
 
 /// Compares digests with the committed ones, or writes them.

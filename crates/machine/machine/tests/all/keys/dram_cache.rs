@@ -227,7 +227,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: TATP,
         values: &["16448B", "16KiB"],
-        predicted: RefusedAfterFirst("controllers change"),
+        predicted: RefusedAfterFirst("behind one controller"),
     },
     Case {
         key: "memory.dram_cache.dram.latency",

@@ -381,7 +381,7 @@ fn invalid_shares_that_need_more_than_there_is() {
     // 89 129 units; 8 groups of 251 blocks of 64 units and one unit: 128 520. At most 30.64 %.
     let (what, help) = refused(&[], "uniform:share=80%,invalid=31%");
     for part in [
-        "0.31 asks for 129172",
+        "0.31 needs 129172",
         "89129 valid ones over 0.69",
         "8 groups hold 128520",
         "251 of 256",

@@ -173,7 +173,9 @@ fn sizes_are_whole_pages_and_not_too_many() {
     assert_eq!([key(&[]), key(&[4, 0]), key(&[1; 256]), key(&[1 << 30, 1 << 30, 1])], ["sizes"; 4]);
     let mut odd = spec(&[4], any.clone());
     odd.sizes[0] = Bytes::new(PAGE + 512);
-    assert!(odd.check().expect_err("no whole page").what.contains("4608B is not a number of whole pages"));
+    assert!(
+        odd.check().expect_err("no whole page").what.contains("4608B is not a multiple of the page size")
+    );
     assert_eq!(spec(&[1 << 30, 1 << 30], any).check(), Ok(()));
     for line in [0, 32, 1024] {
         let built = Placement::new(&spec(&[4], PlacementPolicy::first_touch), line);
@@ -238,7 +240,7 @@ fn what_does_not_fit_is_a_hole() {
         assert_eq!(error.key, "sizes");
         assert_eq!(
             error.what,
-            "data and page tables of 49153B in memories of 48KiB together: a placement with a hole"
+            "data and page tables take 49153B, but the memories have only 48KiB together: a placement with a hole"
         );
     }
 }

@@ -421,7 +421,7 @@ fn quoted_fields_and_decimal_commas_are_read_by_every_table() {
     let (requests, notes) = read_table(quoted);
     let expected = [request(0, Read, 7_014_609_920, 24_576, 0), request(US, Write, 1_317_441_536, 8192, 0)];
     assert_eq!((requests.as_slice(), notes.format), (expected.as_slice(), "msr"));
-    assert_eq!(notes.warnings(), ["the fields stand in quotation marks"]);
+    assert_eq!(notes.warnings(), ["the fields are in quotation marks"]);
     assert_eq!(notes.flows.names(), ["hostB,0"]);
     let semicolons = "0;20941264;8192;W;0,551706\n0;20939840;8192;r;0,554041\n";
     let (requests, notes) = read_table(semicolons);
