@@ -188,7 +188,7 @@ mod tests {
         let line = "  a read waits for: array 45.21 us (2 %), die_wait 1.90 ms (97 %)";
         assert_eq!(
             super::wrapped_line(line, 40),
-            "  a read waits for: array 45.21 us (2 %),\n    die_wait 1.90 ms (97 %)"
+            "  a read waits for: array 45.21 us\n    (2 %), die_wait 1.90 ms (97 %)"
         );
         assert_eq!(super::wrapped_line(line, 80), line);
         let word = "x".repeat(50);

@@ -113,7 +113,7 @@ fn what_a_gpu_cannot_be_is_said() {
         ("os-swap", "swap.memory=2TiB", "the maximum is 1TiB"),
         ("os-swap", "swap.free=8GiB", "leaves none for data"),
         ("os-swap", "cpu.threads.scheduler=priority", "wakes a thread"),
-        ("os-swap", "mmu.table.radix.page=64KiB", "pages by 4096 B"),
+        ("os-swap", "mmu.table.radix.page=64KiB", "page of 4096 B"),
     ] {
         let shown = machine::load(system, &[set.to_owned()]).map(|_| ()).expect_err(set).to_string();
         assert!(shown.contains(said), "{system}, {set}: no `{said}` in\n{shown}");

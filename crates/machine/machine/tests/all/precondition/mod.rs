@@ -390,7 +390,7 @@ fn invalid_shares_that_need_more_than_there_is() {
         assert!(what.contains(part), "{part}: {what}");
     }
     assert!(help.contains("at most 30.64 %"), "{help}");
-    assert!(refused(&[], "uniform:share=80%,invalid=100%").0.contains("1.0 asks for inf"));
+    assert!(refused(&[], "uniform:share=80%,invalid=100%").0.contains("1.0 needs inf"));
     let (device, report) = bench::prepared(&small(&[]), "uniform:share=80%,invalid=30.64%", 1);
     // Up to one unit in each die beyond it, so that its planes are in step: 4 of 128 520.
     let above = report.invalid_share - 0.3064;
