@@ -149,7 +149,7 @@ mod tests {
             (
                 "p5316",
                 128,
-                &["blocks=85", "pages=192", "erase=625us", "start=2", "over_provisioning=15.629%"],
+                &["blocks=85", "pages=192", "erase=0.625ms", "start=2", "over_provisioning=15.629%"],
             ),
         ] {
             let set = of(system, by);
