@@ -17,14 +17,18 @@ const INDEX: &str = "docs/index.md";
 /// Folders whose pages stand behind those of the index, with their titles.
 const BEHIND: [(&str, &str); 4] =
     [("docs/", "Further pages"), ("docs/adr/", "Decisions"), ("systems/", "Systems"), ("papers/", "Papers")];
-/// Pages outside these folders and the root are no chapters.
+/// Pages outside these folders and the root are not chapters.
 const FOLDERS: [&str; 3] = ["docs/", "systems/", "papers/"];
 /// Code, where it is read.
 const REPOSITORY: &str = "https://github.com/nandscape/nandscape/blob/main";
 
 /// Builds the book, and prints its first page; always true.
 pub(crate) fn run() -> Result<bool> {
-    println!("{}", build()?.join("index.html").display());
+    let html = build()?;
+    // The program with mdBook has said so itself.
+    if cfg!(feature = "book") {
+        println!("{}", html.join("index.html").display());
+    }
     Ok(true)
 }
 

@@ -83,6 +83,9 @@ fn distributions(part: &Value, name: &str) -> String {
         if key == "latency_ns" && part.get("service_ns") == Some(times) {
             continue;
         }
+        let mut times = times.clone();
+        // How many lie beyond the maximum is not in the document.
+        times.as_object_mut().map(|times| times.remove("max"));
         let curve = percentile_curve(&json!({ "of": { "latency_ns": times } }), "of", words);
         for (x, y) in curve.x.iter().zip(&curve.y) {
             table.push([Cell::from(words), Cell::of(*x, Unit::Ns), Cell::maybe(*y, Unit::Share)]);
