@@ -16,6 +16,7 @@ mod kernels;
 mod outputs;
 mod report;
 mod searches;
+mod sensitivity;
 mod states;
 mod studies;
 mod sweep;
