@@ -12,7 +12,7 @@ JOB = "fio:rw=randread,bs=4k,iodepth=4,number_ios=500"
 
 
 def test_the_cell_decides_an_idle_read() -> None:
-    found = ns.sensitivity("d16", JOB, "io.read.latency_ns.mean", keys=["flash.cell", "flash.channel.rate"], precondition="none", progress=False)
+    found = ns.sensitivity("d16", JOB, "io.read.latency_ns.mean", keys=["flash.cell.read", "flash.cell.erase"], precondition="sequential", progress=False)
     first = found[0]
     assert first.key == "flash.cell.read"
     assert first.with_more is not None and first.with_less is not None

@@ -8,7 +8,7 @@ const ASK: [&str; 8] = [
     "--workload",
     "fio:rw=randread,bs=4k,iodepth=4,number_ios=200",
     "--set",
-    "flash.precondition=none",
+    "flash.precondition=sequential",
     "--metric",
     "io.read.latency_ns.mean",
 ];
@@ -22,7 +22,8 @@ fn ask(more: &[&str]) -> Vec<&'static str> {
 /// An idle read is the cell's time and the transfer: the first moves it most, erases not at all.
 #[test]
 fn the_cell_moves_an_idle_read_most() {
-    let found = nandscape(&ask(&["--key", "flash.cell", "--key", "flash.channel", "--json"])).well().json();
+    let found =
+        nandscape(&ask(&["--key", "flash.cell.read", "--key", "flash.cell.erase", "--json"])).well().json();
     let effects = found["found"]["effects"].as_array().expect("a list");
     assert_eq!((&effects[0]["key"], &effects[0]["now"]), (&"flash.cell.read".into(), &"[\"50us\"]".into()));
     let relative = |at: usize, side: &str| effects[at][side]["relative"].as_f64().expect("a number");
@@ -39,7 +40,9 @@ fn the_cell_moves_an_idle_read_most() {
 fn the_table_fits_a_terminal_and_the_page_draws_it() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("tornado.html").display().to_string();
-    let text = nandscape(&ask(&["--key", "flash.cell", "--html", &page])).well().stdout;
+    let text = nandscape(&ask(&["--key", "flash.cell.read", "--key", "flash.cell.erase", "--html", &page]))
+        .well()
+        .stdout;
     assert!(text.contains("flash.cell.read") && text.contains("no effect: "), "{text}");
     assert!(text.lines().skip(1).all(|line| line.chars().count() <= 80), "{text}");
     let page = std::fs::read_to_string(page).expect("a page");

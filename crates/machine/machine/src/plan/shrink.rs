@@ -36,7 +36,8 @@ pub fn shrink(plan: &Plan, by: u64) -> Result<Vec<Shrunk>, Diagnostic> {
     let spec = plan.load()?.spec.to_json();
     let tables = spec::drives(&plan.system, plan.text.as_deref(), &plan.set)?;
     if tables.is_empty() {
-        return Err(Diagnostic::new(format!("`{}` has no drive to scale", plan.system)));
+        return Err(Diagnostic::new(format!("`{}` has no drive to scale", plan.system))
+            .help("leave out --scale, or choose a system with a drive, such as `d16`"));
     }
     tables.iter().map(|table| of_drive(table, drive(&spec, table)?, by)).collect()
 }
@@ -76,9 +77,8 @@ fn of_drive(table: &str, drive: &Value, by: u64) -> Result<Shrunk, Diagnostic> {
         let held = |start: f64, stop: f64| (start + stop) / 2.0 + 1.0;
         let (whole, part) = (held(start, stop), held(start_now, stop_now));
         if part >= fewer || whole >= blocks as f64 {
-            return Err(Diagnostic::new(format!(
-                "`{table}` has {blocks} blocks per plane: too few for 1/{by}"
-            )));
+            let what = format!("`{table}` has {blocks} blocks per plane: too few for 1/{by}");
+            return Err(Diagnostic::new(what).help("choose a larger part, such as 1/4"));
         }
         let share = 1.0 - (1.0 - share) * blocks as f64 / (blocks as f64 - whole) * (fewer - part) / fewer;
         add("geometry.blocks", format!("{fewer}"));
