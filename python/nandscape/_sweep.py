@@ -16,6 +16,7 @@ from . import _native
 from ._errors import Error
 from ._html import html_table
 from ._machine import SystemLike, Policy, finished, made, plan
+from ._progress import teller
 from ._result import Result
 from ._spec import Values, Workload
 from ._table import Table

@@ -38,7 +38,7 @@ def test_a_misspelt_metric_or_key_is_an_error() -> None:
 def test_a_report_is_the_page_of_the_command(tmp_path: Path) -> None:
     page = ns.run("d16", JOB, precondition="none").report(tmp_path / "page.html")
     assert page.html.startswith("<!doctype html>") and "Latency" in page.html
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.html
+    assert (tmp_path / "page.html").read_bytes() == page.html.encode()
     assert page._repr_html_().startswith("<iframe srcdoc=")
 
 
