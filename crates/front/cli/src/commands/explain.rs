@@ -35,7 +35,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let name = args.name.as_str();
     if let Some(system) = &args.system {
-        print(&energy::explain(name, system)?)?;
+        print(&wrapped(&energy::explain(name, system)?))?;
         return Ok(true);
     }
     let mut parts = everything(name)?;

@@ -1,6 +1,6 @@
 //! `nandscape params`.
 
-use crate::output::{Fault, print};
+use crate::output::{Fault, print, wrapped};
 use config::Layers;
 use config::schema::Param;
 use spec::systems::Shipped;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         let value = values.as_ref().map(|table| value(table, &param.key));
         text.push_str(&shown(param, value.as_deref()));
     }
-    print(text.trim_end())?;
+    print(&wrapped(text.trim_end()))?;
     Ok(true)
 }
 

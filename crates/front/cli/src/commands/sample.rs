@@ -1,7 +1,7 @@
 //! `nandscape sample`.
 
 use crate::options;
-use crate::output::{Fault, Files, print, write_whole};
+use crate::output::{Fault, Files, print, wrapped, write_whole};
 use crate::outside::{Clocks, peak_rss};
 use crate::progress::Lines;
 use config::units::Share;
@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         // Text and numbers: serialising cannot fail.
         serde_json::to_string_pretty(&document).unwrap_or_default()
     } else {
-        human(&document)
+        wrapped(&human(&document))
     })?;
     Ok(true)
 }

@@ -4,7 +4,7 @@
 use crate::commands::capture;
 use crate::options;
 use crate::options::{TraceArgs, time};
-use crate::output::{Fault, Files, print, print_with, write_whole_with};
+use crate::output::{Fault, Files, print, print_with, wrapped, write_whole_with};
 use crate::outside::catch_interrupts;
 use crate::progress::Lines;
 use clap::Subcommand;
@@ -135,7 +135,7 @@ fn run_inspect(args: &InspectArgs) -> Result<bool, Fault> {
             serde_json::to_string_pretty(&good).unwrap_or_default()
         } else {
             let texts: Vec<String> = good.iter().map(|one| one.to_string().trim_end().to_owned()).collect();
-            texts.join("\n\n")
+            wrapped(&texts.join("\n\n"))
         };
         print(&text)?;
     }

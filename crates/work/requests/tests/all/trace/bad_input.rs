@@ -153,6 +153,23 @@ fn a_missing_file_and_a_folder_say_so() {
     assert!(error.to_string().contains("none.trace"), "{error}");
 }
 
+/// Set in the process that reads alone: tests beside it need memory of their own.
+const ALONE: &str = "NANDSCAPE_READS_ALONE";
+
+/// Whether this process runs one test only; otherwise it starts itself for the test, which must pass there.
+fn is_alone(test: &str) -> bool {
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let itself = std::env::current_exe().expect("a test has a path");
+    let name = format!("trace::bad_input::{test}");
+    let done = std::process::Command::new(itself).args(["--exact", &name]).env(ALONE, "1").output();
+    let done = done.expect("a test can start itself");
+    let printed = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success() && printed.contains("1 passed"), "{printed}");
+    false
+}
+
 /// Returns the peak resident memory so far, in MiB; `None` if the system does not report it.
 fn peak_mib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -220,6 +237,9 @@ impl Read for Endless {
 
 #[test]
 fn memory_does_not_grow_with_the_trace() {
+    if !is_alone("memory_does_not_grow_with_the_trace") {
+        return;
+    }
     let lines = 256 * 6_000;
     let before = peak_mib();
     let trace = Endless { line: Vec::new(), n: 0, end: lines };
@@ -230,8 +250,8 @@ fn memory_does_not_grow_with_the_trace() {
     }
     assert_eq!(count, lines);
     assert_eq!(reader.notes().unsorted, lines / 8);
-    // The text alone has 45 MiB, its requests 70 MiB; tests beside this one need some too.
+    // The text has 45 MiB, its requests 70 MiB.
     if let (Some(before), Some(after)) = (before, peak_mib()) {
-        assert!(after < before + 40, "{before} MiB before, {after} MiB after");
+        assert!(after < before + 16, "{before} MiB before, {after} MiB after");
     }
 }
