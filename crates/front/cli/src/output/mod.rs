@@ -54,21 +54,24 @@ fn wrapped_line(line: &str, columns: usize) -> String {
         return line.to_owned();
     }
     let indent = line.len() - line.trim_start().len();
-    let mut out = " ".repeat(indent);
-    let mut used = indent;
     let line = line.replace(" %", "\u{a0}%");
-    for (at, word) in line.split(' ').filter(|word| !word.is_empty()).enumerate() {
-        let length = word.chars().count();
-        if at > 0 && used + 1 + length > columns {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent + 2));
-            used = indent + 2;
-        } else if at > 0 {
-            out.push(' ');
-            used += 1;
+    let (mut out, mut used, mut blanks) = (String::new(), 0, 0);
+    for word in line.split(' ') {
+        if word.is_empty() {
+            blanks += 1;
+            continue;
         }
+        let length = word.chars().count();
+        if used > indent && used + blanks + length > columns {
+            out.push('\n');
+            blanks = indent + 2;
+            used = 0;
+        }
+        out.push_str(&" ".repeat(blanks));
         out.push_str(word);
-        used += length;
+        used += blanks + length;
+        // The blank between this word and the next.
+        blanks = 1;
     }
     out.replace('\u{a0}', " ")
 }
