@@ -1,6 +1,6 @@
-//! Digests the golden documents, and reads in the changelog whether results differ from the last release.
+//! Digests the golden documents and key cases, and reads in the changelog whether results differ from the last release.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn main() {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
@@ -16,11 +16,13 @@ fn main() {
     );
 }
 
-/// FNV-1a (64 bits) over the golden documents in the order of their names, without carriage returns; the version where there are none.
+/// FNV-1a (64 bits) over the golden documents and the digests of key cases, in the order of their paths, without carriage
+/// returns; the version where there are none.
 fn digest(folder: &Path) -> String {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<_> =
-        entries.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    let list =
+        |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_result = |path: &PathBuf| path.extension().is_some_and(|end| end == "json" || end == "txt");
+    let mut files: Vec<PathBuf> = list(folder).chain(list(&folder.join("keys"))).filter(is_result).collect();
     files.sort();
     if files.is_empty() {
         return std::env::var("CARGO_PKG_VERSION").expect("cargo sets it");

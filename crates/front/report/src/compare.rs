@@ -8,8 +8,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Tables without metrics of the machine: the spec, the cost of the run, its name and checks.
-const APART: [&str; 9] =
-    ["spec", "spec_sha256", "run", "schema", "checks", "workload", "warnings", "version", "seed"];
+const APART: [&str; 10] =
+    ["spec", "spec_sha256", "run", "schema", "checks", "workload", "warnings", "version", "seed", "system"];
 /// Lists that are drawn, not compared: windows of time, histogram buckets, single requests, the dies of a tail.
 const DRAWN: [&str; 7] =
     ["series", "power_series", "histogram_ns", "histogram", "kernels", "slowest", "dies"];
@@ -25,7 +25,7 @@ const LEAST: f64 = 0.0005;
 pub struct Comparison {
     /// Headline metrics that moved most, largest factor first; at most five.
     pub moved: Vec<Moved>,
-    /// Leaves of the resolved spec that differ, by key.
+    /// Inputs that differ: system, workload, seed and version, then leaves of the resolved spec, by key.
     pub spec: Vec<Difference>,
     /// Metrics that differ, by key.
     pub metrics: Vec<Difference>,
@@ -92,12 +92,28 @@ pub fn compare(a: &Run, b: &Run) -> Comparison {
         keep_common(&mut right, &left);
         Vec::new()
     } else {
-        differences(&leaves_of(a, "spec"), &leaves_of(b, "spec"))
+        let mut all = differences(&asked(a), &asked(b));
+        all.extend(differences(&leaves_of(a, "spec"), &leaves_of(b, "spec")));
+        all
     };
     Comparison { moved: moved(a, b), spec, metrics: differences(&left, &right), measured }
 }
 
 type Leaves = BTreeMap<String, Value>;
+
+/// Inputs of a run besides its spec.
+const ASKED: [&str; 4] = ["system", "workload", "seed", "version"];
+
+/// The inputs of a run besides its spec, by key.
+fn asked(document: &Value) -> Leaves {
+    let mut found = Leaves::new();
+    for name in ASKED {
+        if let Some(value) = document.get(name) {
+            collect(name, value, None, &mut found);
+        }
+    }
+    found
+}
 
 fn leaves_of(document: &Value, table: &str) -> Leaves {
     let mut found = Leaves::new();
@@ -202,6 +218,15 @@ mod tests {
 
     fn compared(a: Value, b: Value) -> Comparison {
         compare(&run(a), &run(b))
+    }
+
+    #[test]
+    fn a_different_workload_or_seed_is_named() {
+        let of =
+            |job: &str, seed: u32| json!({ "system": "d16", "workload": [job], "seed": seed, "spec": {} });
+        let keys: Vec<String> =
+            compared(of("a", 1), of("b", 2)).spec.into_iter().map(|one| one.key).collect();
+        assert_eq!(keys, ["seed", "workload.0"]);
     }
 
     #[test]

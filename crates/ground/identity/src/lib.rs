@@ -1,6 +1,6 @@
 //! Identity of a build: version, commit, and the revision of its results.
 //!
-//! * Knows the golden documents' digest, which changes whenever results do, and the commit that a front end has told it.
+//! * Knows the digest of golden documents and key cases, and the commit that a front end has told it.
 //! * Does not know how a result comes about.
 //! * Read first: this file; then `build.rs`.
 
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// Version of the workspace.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Revision of results: a digest of the golden documents. Builds of one revision give the same results.
+/// Revision of results: a digest of the golden documents and of the key cases. Builds of one revision agree on all of them.
 pub const RESULTS: &str = env!("NANDSCAPE_RESULTS");
 /// Comparison of results with those of the last release.
 pub const CHANGE: &str = env!("NANDSCAPE_CHANGE");

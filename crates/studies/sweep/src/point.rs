@@ -194,7 +194,7 @@ impl Outcome {
 }
 
 /// Metric of a document, such as `io.read.latency_ns.p99`.
-fn metric(document: &Value, name: &str) -> Option<Value> {
+pub(crate) fn metric(document: &Value, name: &str) -> Option<Value> {
     let found = name.split('.').try_fold(document, |at, part| match at {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),
         other => other.get(part),

@@ -1,5 +1,6 @@
 //! How far each key of a spec moves a metric: one key at a time, smaller and larger.
 
+use super::point::metric;
 use super::worker::simulate;
 use config::Diagnostic;
 use machine::plan::nearby::Nearby;
@@ -7,7 +8,6 @@ use machine::result::Document;
 use machine::run::Plan;
 use machine::state::States;
 use serde::Serialize;
-use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -167,12 +167,7 @@ fn one(
     })
 }
 
-fn number(document: &Document, metric: &str) -> Option<f64> {
+fn number(document: &Document, name: &str) -> Option<f64> {
     // Text and numbers: serialising cannot fail.
-    let document = serde_json::to_value(document).unwrap_or_default();
-    let found = metric.split('.').try_fold(&document, |at, part| match at {
-        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
-        other => other.get(part),
-    });
-    found.and_then(Value::as_f64)
+    metric(&serde_json::to_value(document).unwrap_or_default(), name)?.as_f64()
 }

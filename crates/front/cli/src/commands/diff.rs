@@ -84,7 +84,7 @@ fn spec(compared: &Comparison, all: bool, columns: usize, text: &mut String) {
     if compared.measured {
         text.push_str("\none of them was measured: only metrics of requests in both are compared\n");
     } else if keys.is_empty() {
-        text.push_str("\nthe specs are the same\n");
+        text.push_str("\nsystem, workload, seed and spec are the same\n");
     } else {
         let listed = if all { keys.len() } else { LISTED.min(keys.len()) };
         let rows: Vec<Row> = keys.iter().take(listed).map(|key| Row::of(key, &key.key, false)).collect();

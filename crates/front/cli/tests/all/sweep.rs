@@ -184,7 +184,7 @@ fn what_is_only_found_by_running_does_not_stop_the_others() {
     assert_eq!(states, ["ok", "failed", "ok"]);
     assert!(rows[1]["message"].contains("cannot write") && rows[1]["io.all.iops"].is_empty());
     assert!(done.stderr.contains("cannot write") && done.stderr.contains("in run 1"), "{}", done.stderr);
-    // Its config is reported all the same.
+    // The config is reported all the same.
     let config: serde_json::Value = serde_json::from_str(&unquoted(&out, 1)).unwrap();
     assert_eq!(config["flash"]["geometry"]["channels"], 2);
 }

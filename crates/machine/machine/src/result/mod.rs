@@ -142,7 +142,7 @@ pub struct RunFigures {
     pub peak_rss_bytes: u64,
     /// Commit of the program; `unknown` outside a checkout.
     pub commit: &'static str,
-    /// Revision of the program's results: equal revisions give equal results.
+    /// Revision of the program's results: a digest of its golden documents and key cases.
     pub results: &'static str,
 }
 

@@ -25,7 +25,7 @@ fn small(system: &str) -> &'static [&'static str] {
             &["flash.geometry.blocks=128", "flash.geometry.pages=24", "flash.ftl.over_provisioning=30%"]
         }
         "flashabacus-simd" => &["flash.geometry.blocks=64", "flash.geometry.pages=24"],
-        // Its word lines are of 256 KiB, and its buffer is larger than such a drive.
+        // Word lines of the drive hold 256 KiB, and its buffer is larger than such a drive.
         "p5316" => &[
             "flash.geometry.blocks=64",
             "flash.ftl.over_provisioning=20%",

@@ -80,7 +80,7 @@ impl Writeback {
         self.remove_dirty(inode, drive, pages);
     }
 
-    /// Accounts for dirty pages of an inode that enter write-back, whoever writes them.
+    /// Accounts for dirty pages of an inode that enter write-back, by any writer.
     #[inline]
     pub fn started(&mut self, inode: Inode, pages: u64) {
         let drive = self.drive_of(inode);

@@ -91,7 +91,7 @@ fn at_the_limit_a_writer_pauses_until_there_is_room() {
     assert_eq!(writer.write(52_416, Time::ZERO).pause, Some(Time::from_ms(204)));
     let at = |ms| Time::from_ms(ms);
     let resume = |writer: &mut Writer, now| writer.writeback.resume(0, &mut writer.task, AVAIL, now).pause;
-    // Its pages are charged again, and every pause is the maximum.
+    // The pages are charged again, and every pause is the maximum.
     assert_eq!(resume(&mut writer, at(204)), Some(at(408)));
     assert_eq!(resume(&mut writer, at(408)), Some(at(612)));
     writer.clean(20_000, at(500));
